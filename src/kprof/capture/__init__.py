@@ -1,0 +1,1 @@
+"""Captures: the file, raw images, bank images."""

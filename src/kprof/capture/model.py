@@ -1,0 +1,123 @@
+"""A capture in memory: the events that a Profiler stored, and what is known about them.
+
+The events may be a view of a memory-mapped file of any size: `Capture.chunks` decodes them a part
+at a time. Ticks are the raw counter values as the hardware stored them; unwrapping is analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.capture.records import RECORD_BYTES, decode_records, encode_records
+
+CHUNK_EVENTS = 1 << 20
+
+
+@dataclass(frozen=True)
+class CaptureInfo:
+    """What is known of a capture besides its events.
+
+    Attributes
+    ----------
+    source
+        Where it came from, for messages: a file name.
+    clock_hz
+        Ticks a second.
+    time_bits, tag_bits
+        Widths of the two counters; the Profiler has 24 and 16.
+    unwrapped
+        The ticks are absolute (48 bits) and never wrap.
+    full
+        The event RAM was filled: the run goes on past the last event.
+    lost
+        Events known to be lost; None where it is not known.
+    stale_tail
+        The records beyond the valid ones hold an earlier run.
+    holes
+        Some records never arrived.
+    started_ns
+        Start of the run, Unix time in ns; 0 where it is not known.
+    names_sha256
+        SHA-256 of the name file that the code was built with, or None.
+    valid_from
+        Why `Capture.events` records are taken as valid, for the report's first line.
+    warnings
+        Sentences about damage that was tolerated.
+    """
+
+    source: str = "<memory>"
+    clock_hz: Fraction = Fraction(1_000_000)
+    time_bits: int = 24
+    tag_bits: int = 16
+    unwrapped: bool = False
+    full: bool = False
+    lost: int | None = None
+    stale_tail: bool = False
+    holes: bool = False
+    started_ns: int = 0
+    names_sha256: bytes | None = None
+    valid_from: str = "all records given"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """Events in RAM order, and what is known about them.
+
+    Attributes
+    ----------
+    info
+        Everything but the events.
+    records
+        Shape (n, 5) uint8, big-endian time then tag, or shape (n,) uint64, ``time << 16 | tag``;
+        valid records only. Often a view of a memory map.
+    """
+
+    info: CaptureInfo
+    records: NDArray[np.uint8] | NDArray[np.uint64]
+
+    @classmethod
+    def from_events(
+        cls,
+        ticks: NDArray[Any] | list[int],
+        tags: NDArray[Any] | list[int],
+        info: CaptureInfo | None = None,
+    ) -> Capture:
+        """A capture of these events; ticks are taken modulo 2**24 unless `info` says unwrapped."""
+        info = info or CaptureInfo()
+        if info.unwrapped:
+            wide = np.asarray(ticks, dtype=np.uint64) << np.uint64(16)
+            return cls(info, wide | np.asarray(tags, dtype=np.uint64))
+        data = np.frombuffer(encode_records(ticks, tags), dtype=np.uint8)
+        return cls(info, data.reshape(-1, RECORD_BYTES))
+
+    @property
+    def events(self) -> int:
+        """The number of valid events."""
+        return len(self.records)
+
+    def chunks(
+        self, events: int = CHUNK_EVENTS
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint16]]]:
+        """The events in order, at most `events` at a time, as (ticks, tags)."""
+        for start in range(0, self.events, events):
+            part = self.records[start : start + events]
+            if part.ndim == 2:
+                yield decode_records(part)
+            else:
+                yield (part >> np.uint64(16)).astype(np.int64), part.astype(np.uint16)
+
+    def ticks(self) -> NDArray[np.int64]:
+        """All ticks, shape (events,)."""
+        return np.concatenate([ticks for ticks, _ in self.chunks()] or [np.empty(0, np.int64)])
+
+    def tags(self) -> NDArray[np.uint16]:
+        """All tags, shape (events,)."""
+        return np.concatenate([tags for _, tags in self.chunks()] or [np.empty(0, np.uint16)])

@@ -1,0 +1,82 @@
+"""The command `kprof`: finds the verb, imports only that verb, turns errors into exit codes.
+
+Every verb is one module of `kprof.cli` with a click command called `command`. `VERBS` carries the
+one-line help so that `kprof --help` imports none of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+import kprof
+from kprof.errors import KprofError
+
+VERBS: dict[str, str] = {
+    "instrument": "Plant triggers in C sources and keep the name file.",
+    "names": "Check, list and explain a name file.",
+    "sim": "Run a kernel on the simulated 68020 board with the Profiler in its EPROM socket.",
+    "upload": "Fetch the event RAM over a serial line into a capture file.",
+    "report": "Print the summary, the nested call trace and what people look at.",
+    "info": "Tell everything about a capture file.",
+    "demo": "Run the whole chain on the simulated board: C source to report.",
+}
+
+
+class VerbGroup(click.Group):
+    """A click group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"kprof.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(kprof.__version__, prog_name="kprof")
+def kprof_command() -> None:
+    """Profile kernels and firmware to the microsecond.
+
+    \b
+    Example:
+      kprof instrument src/*.c -o build/ --names kernel.names
+      kprof upload /dev/ttyUSB0 -o dump.bin
+      kprof report dump.bin --trace
+    """
+
+
+def main() -> None:
+    """Run the command line; the process exits with the code that says how it went."""
+    try:
+        code = kprof_command.main(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except KprofError as error:
+        click.echo(f"kprof: {error}", err=True)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("kprof: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, a pager) has gone: not an error. Python must not flush into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Values to the formats of other tools."""

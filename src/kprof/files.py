@@ -1,0 +1,101 @@
+"""Writing files so that an interrupted run leaves what was there before.
+
+Every output of kprof goes through `writing`: a temporary beside the target, flushed to the disk,
+then renamed over it. A special file (a pipe, a terminal) is written in place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from kprof.errors import FileAccessError, KprofError
+
+
+@contextlib.contextmanager
+def writing(path: Path | str) -> Iterator[BinaryIO]:
+    """Open a binary file that replaces `path` when the block ends without an exception.
+
+    Raises
+    ------
+    FileAccessError
+        The folder is missing or not writable, the disk is full; `path` is as it was.
+    """
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise FileAccessError(f"{target}: is a folder; expected the name of a file to write")
+        if target.exists() and not target.is_file():
+            with target.open("wb") as special:
+                yield special
+            return
+        with _replacing(target.resolve()) as stream:
+            yield stream
+    except KprofError:
+        raise
+    except OSError as error:
+        raise FileAccessError(explain(target, "write", error)) from error
+
+
+def write_bytes(path: Path | str, data: bytes) -> None:
+    """Replace the file `path` by `data`, whole or not at all."""
+    with writing(path) as stream:
+        stream.write(data)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Replace the file `path` by `text` in UTF-8, whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """Read a whole file.
+
+    Raises
+    ------
+    FileAccessError
+        It is missing, a folder, or not readable.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileAccessError(explain(path, "read", error)) from error
+
+
+def explain(path: Path | str, verb: str, error: OSError) -> str:
+    """One sentence for an operating system error: ``FILE: cannot read: reason (what to try)``."""
+    hints = {
+        FileNotFoundError: "check the name, and that its folder exists",
+        PermissionError: "check its permissions, or name another place",
+        IsADirectoryError: "name a file in it",
+        NotADirectoryError: "a part of the path is a file",
+    }
+    hint = hints.get(type(error))
+    reason = (error.strerror or str(error)).lower()
+    return f"{path}: cannot {verb}: {reason}" + (f" ({hint})" if hint else "")
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""C text in, C text with triggers out."""

@@ -1,0 +1,1 @@
+"""Names of functions and triggers, and their tags: the name file."""

@@ -1,0 +1,1 @@
+"""Values to text: the reports."""

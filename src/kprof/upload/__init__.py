@@ -1,0 +1,1 @@
+"""Fetching the event RAM over a serial line."""

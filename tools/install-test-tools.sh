@@ -1,0 +1,19 @@
+#!/bin/sh
+# Install the system packages that the tests use, where this machine lets us; else say what is missing.
+set -u
+packages="gcc-m68k-linux-gnu qemu-user lrzsz uftrace"
+wanted=""
+for package in $packages; do
+    dpkg -s "$package" >/dev/null 2>&1 || wanted="$wanted $package"
+done
+[ -z "$wanted" ] && exit 0
+if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+    apt-get -q update >/dev/null
+    # One at a time: a package that this machine cannot have must not keep the others away.
+    for package in $wanted; do
+        DEBIAN_FRONTEND=noninteractive apt-get -q -y install "$package" >/dev/null 2>&1 ||
+            echo "install-test-tools: no $package here; the tests that need it will be skipped"
+    done
+else
+    echo "install-test-tools: not installed:$wanted (needs apt-get as root); the tests that need them will be skipped"
+fi
