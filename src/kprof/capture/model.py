@@ -109,8 +109,8 @@ class Capture:
         """The events in order, at most `events` at a time, as (ticks, tags)."""
         for start in range(0, self.events, events):
             part = self.records[start : start + events]
-            if part.ndim == 2:
-                yield decode_records(part)
+            if part.dtype == np.uint8:
+                yield decode_records(part.view(np.uint8))
             else:
                 yield (part >> np.uint64(16)).astype(np.int64), part.astype(np.uint16)
 

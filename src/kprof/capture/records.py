@@ -1,4 +1,4 @@
-"""The Profiler's record, 5 bytes: time 23-16, 15-8, 7-0, tag 15-8, 7-0 (the order of its RAM banks)."""
+"""The Profiler's record of 5 bytes: time 23-16, 15-8, 7-0, tag 15-8, 7-0 (its RAM banks' order)."""
 
 from __future__ import annotations
 
