@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "report": "Print the summary, the nested call trace and what people look at.",
     "info": "Tell everything about a capture file.",
     "demo": "Run the whole chain on the simulated board: C source to report.",
+    "completion": "Print the completion script for bash, zsh or fish.",
 }
 
 
@@ -60,7 +61,7 @@ def kprof_command() -> None:
 def main() -> None:
     """Run the command line; the process exits with the code that says how it went."""
     try:
-        code = kprof_command.main(standalone_mode=False)
+        code = kprof_command.main(prog_name="kprof", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
@@ -73,9 +74,9 @@ def main() -> None:
         click.echo("kprof: interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader (head, a pager) has gone: not an error. Python must not flush into it again.
+        # The reader (head, a pager) has gone: nothing to say, as in click. No second flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        sys.exit(1)
 
 
 if __name__ == "__main__":
