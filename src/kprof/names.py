@@ -1,1 +1,0 @@
-"""Names of functions and triggers, and their tags: the name file."""

@@ -1,0 +1,301 @@
+"""The name file's text: one trigger a line, ``name/value[modifier]`` (the paper, section 4.2).
+
+========  =====================================================================================
+modifier  the trigger belongs to
+========  =====================================================================================
+(none)    a function: `value` is even and fires at its entry, ``value + 1`` at its exit
+``=``     a point in the code (inline trigger): one event, any value
+``$``     a function that switches away from the running task (the paper's ``sw_sys/200$``)
+``*``     a function that switches to a task (the paper's ``sw_task/202*``)
+``!``     a ``swtch()``: its entry is the switch out, its exit the switch in (ours)
+========  =====================================================================================
+
+A line is split at its last ``/``. Value 0 means that there is no trigger; any number of names may
+have it. Blank lines and lines that begin with ``#`` are kept and mean nothing, but for three
+directives that `kprof.names.store` writes so that static functions of one name in several source
+files keep a tag each (ours; the paper has one name space):
+
+- ``#@ kern/tty.c``: the entries below are functions of this file; ``#@`` alone ends that
+- ``#@static kern/tty.c``: the same for its static functions
+- ``#@own name<TAB>kern/tty.c``: the entry `name`, written by hand, is this file's static function
+
+Lines end at a line feed only; a carriage return before it is kept and means nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kprof.errors import NameFileError
+
+MAX_TAG = 0xFFFF
+_VALUE = re.compile(r"([0-9]+)([=$*!]?)")
+
+
+class Modifier(enum.Enum):
+    """What a trigger's events mean; the value is the character in the name file."""
+
+    FUNCTION = ""
+    INLINE = "="
+    SWITCH_OUT = "$"
+    SWITCH_IN = "*"
+    SWTCH = "!"
+
+
+_MODIFIERS = {modifier.value: modifier for modifier in Modifier}
+
+
+@dataclass(frozen=True)
+class NameEntry:
+    """One line of a name file.
+
+    Attributes
+    ----------
+    name
+        The function or inline trigger; ``file.c:name`` for a static function whose plain name
+        another file has.
+    value
+        0..65535; 0 is no trigger.
+    modifier
+        What its events mean.
+    source
+        The source file as the name file knows it (relative to the name file's folder), or "".
+    static
+        The function is known to be static in `source`.
+    """
+
+    name: str
+    value: int
+    modifier: Modifier = Modifier.FUNCTION
+    source: str = field(default="", compare=False)
+    static: bool = field(default=False, compare=False)
+
+    @property
+    def entry_tag(self) -> int | None:
+        """The tag that fires at the entry (or at the inline trigger); None where none does."""
+        return self.value or None
+
+    @property
+    def exit_tag(self) -> int | None:
+        """The tag that fires at the exit; None for an inline trigger and for value 0."""
+        if self.value == 0 or self.modifier is Modifier.INLINE:
+            return None
+        return self.value + 1
+
+    def line(self) -> str:
+        """The entry as a line of a name file, without a line feed."""
+        return f"{self.name}/{self.value}{self.modifier.value}"
+
+
+@dataclass(frozen=True)
+class NameFile:
+    """A name file: its entries in the file's order, and its text to the byte.
+
+    Attributes
+    ----------
+    entries
+        Every entry, value 0 included.
+    text
+        What was parsed; bytes that are not UTF-8 are surrogate escapes.
+    torn
+        A last line without a line feed that was dropped as a killed writer's (see `read_names`).
+    """
+
+    entries: tuple[NameEntry, ...] = ()
+    text: str = ""
+    torn: str = ""
+
+    @cached_property
+    def by_name(self) -> dict[str, NameEntry]:
+        """The entries by their names."""
+        return {entry.name: entry for entry in self.entries}
+
+    @cached_property
+    def by_tag(self) -> dict[int, NameEntry]:
+        """The entries by each tag that they fire, exits included."""
+        tags = {entry.value: entry for entry in self.entries if entry.value}
+        tags.update({tag: entry for entry in self.entries if (tag := entry.exit_tag)})
+        return tags
+
+    def get(self, name: str) -> NameEntry | None:
+        """The entry of this name, or None."""
+        return self.by_name.get(name)
+
+    def next_value(self, first_tag: int) -> int:
+        """The value for a name that is not in the file; `first_tag` where no value is in use.
+
+        It is the next even value past every tag in use; the value after an inline trigger's
+        counts as in use. More than 65534: there is none left.
+        """
+        top = max((entry.value for entry in self.entries), default=0)
+        return (top + 1) // 2 * 2 + 2 if top % 2 else (top + 2 if top else first_tag)
+
+    def sha256(self) -> bytes:
+        """The digest that a capture carries for its name file: of the text's bytes, 32 bytes."""
+        import hashlib
+
+        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).digest()
+
+
+def parse_names(text: str, source: str = "<names>") -> NameFile:
+    """The name file of this text; a last line needs no line feed here.
+
+    Raises
+    ------
+    NameFileError
+        With every problem of the text, one line each: ``source:LINE: ...``.
+    """
+    reader = _Reader()
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.strip(" \t\r")
+        if stripped.startswith("#"):
+            reader.comment(stripped)
+        elif stripped:
+            reader.entry(number, stripped)
+    reader.check_overlaps()
+    if reader.problems:
+        raise NameFileError([f"{source}:{line}: {what}" for line, what in sorted(reader.problems)])
+    return NameFile(tuple(reader.claimed()), text)
+
+
+def format_names(names: NameFile) -> str:
+    """The text of a name file: for what `parse_names` gave, the same text to the byte."""
+    return names.text
+
+
+def display_name(name: str) -> str:
+    """A name made safe for a terminal or a page of text.
+
+    Control characters, escapes, bidirectional marks, and bytes that are not UTF-8 are written as
+    ``\\xNN`` or ``\\uNNNN``; everything printable stays.
+    """
+    if name.isprintable():
+        return name
+    return "".join(char if char.isprintable() else _escape(char) for char in name)
+
+
+def check_name(name: str) -> str | None:
+    """Why this name cannot stand in a name file, or None where it can."""
+    if not name:
+        return "a name is empty"
+    if "\n" in name or name != name.strip(" \t\r"):
+        return f"{display_name(name)!r} has a line feed, or spaces around it"
+    if name.startswith("#"):
+        return f"{display_name(name)!r} begins with #, which is a comment"
+    return None
+
+
+class _Reader:
+    """The state of one pass over the lines: what was read, and all that is wrong with it."""
+
+    def __init__(self) -> None:
+        self.entries: list[NameEntry] = []
+        self.problems: list[tuple[int, str]] = []
+        self._lines: list[int] = []
+        self._by_name: dict[str, int] = {}
+        self._by_value: dict[int, int] = {}
+        self._claims: dict[str, str] = {}
+        self._source, self._static = "", False
+
+    def comment(self, line: str) -> None:
+        if not line.startswith("#@"):
+            return
+        word, _, rest = line[2:].partition(" ")
+        if word == "own":
+            name, _, source = rest.partition("\t")
+            self._claims[name] = source
+        elif word in ("", "static"):
+            self._source, self._static = rest, word == "static"
+
+    def entry(self, line: int, text: str) -> None:
+        found = _parse_line(text)
+        if isinstance(found, str):
+            self.problems.append((line, found))
+            return
+        entry = NameEntry(*found, self._source, self._static)
+        index = len(self.entries)
+        self.entries.append(entry)
+        self._lines.append(line)
+        first = self._by_name.setdefault(entry.name, index)
+        if first != index:
+            self._problem(index, f"is already named in line {self._lines[first]}; remove one")
+        if entry.value == 0:
+            return
+        if entry.modifier is not Modifier.INLINE and entry.value % 2:
+            self._problem(
+                index,
+                f"has odd tag {entry.value}; entry tags are even, an exit's is the next "
+                f"(try {max(2, entry.value - 1)})",
+            )
+        first = self._by_value.setdefault(entry.value, index)
+        if first != index:
+            self._problem(index, f"has value {entry.value}, which is that of {self._place(first)}")
+
+    def check_overlaps(self) -> None:
+        for value, index in self._by_value.items():
+            below = self._by_value.get(value - 1) if value % 2 else None
+            if below is not None and self.entries[below].exit_tag == value:
+                self._problem(
+                    index, f"has value {value}, which is the exit tag of {self._place(below)}"
+                )
+
+    def claimed(self) -> list[NameEntry]:
+        if not self._claims:
+            return self.entries
+        return [
+            NameEntry(e.name, e.value, e.modifier, self._claims[e.name], True)
+            if e.name in self._claims
+            else e
+            for e in self.entries
+        ]
+
+    def _problem(self, index: int, what: str) -> None:
+        self.problems.append((self._lines[index], f"{_quoted(self.entries[index].name)} {what}"))
+
+    def _place(self, index: int) -> str:
+        name = _quoted(self.entries[index].name)
+        return f"{name} in line {self._lines[index]}; expected a value of its own"
+
+
+def _parse_line(line: str) -> tuple[str, int, Modifier] | str:
+    name, slash, rest = line.rpartition("/")
+    if not slash:
+        return f"{_quoted(line)} has no /value; expected name/value, such as {_quoted(line)}/1024"
+    name, rest = name.rstrip(" \t"), rest.lstrip(" \t")
+    if not name:
+        return f"there is no name before /{_quoted(rest)}; expected name/value"
+    match = _VALUE.fullmatch(rest)
+    if match is None:
+        return f"{_quoted(name)} {_bad_value(rest)}"
+    digits = match[1].lstrip("0")
+    if len(digits) > 5 or int(digits or "0") > MAX_TAG:
+        return f"{_quoted(name)} has value {_quoted(match[1])}; expected 0 to {MAX_TAG}"
+    return name, int(digits or "0"), _MODIFIERS[match[2]]
+
+
+def _bad_value(rest: str) -> str:
+    number = re.match(r"[0-9]+", rest)
+    if number is None:
+        found = f"value {_quoted(rest)}" if rest else "no value after the /"
+        return f"has {found}; expected a decimal number from 0 to {MAX_TAG}"
+    return (
+        f"has an unknown modifier {_quoted(rest[number.end() :])}; expected nothing, or = inline, "
+        "$ switch out, * switch in, ! swtch"
+    )
+
+
+def _quoted(text: str) -> str:
+    shown = display_name(text)
+    return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

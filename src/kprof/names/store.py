@@ -1,0 +1,312 @@
+"""The name file on disk, shared by compilations that run at once.
+
+A writer locks the file itself (flock), reads it again, and appends all its lines in one write; a
+value is promised to the caller after that write is on the disk. The file is never renamed, so a
+waiting writer waits on the right file. A writer that is killed leaves at most one torn last line,
+which was promised to nobody: it is dropped when the file is read, and cut off before the next
+append. Locks are the operating system's: they need a file system that has them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kprof.errors import FileAccessError, NameFileError, UsageError
+from kprof.files import explain
+from kprof.names.grammar import (
+    MAX_TAG,
+    Modifier,
+    NameEntry,
+    NameFile,
+    check_name,
+    display_name,
+    parse_names,
+)
+
+FIRST_TAG = 1024
+"""The first value of an empty file: below 0x400 lies the 68k's vector table, whose fetches on an
+exception would fire triggers (design decision of kprof, the paper starts lower)."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that wants a tag.
+
+    Attributes
+    ----------
+    name
+        Its name in C.
+    source
+        The file that defines it, as the current folder sees it.
+    static
+        It is static: another file's function of this name is another function.
+    """
+
+    name: str
+    source: str = ""
+    static: bool = False
+
+
+def read_names(path: Path | str) -> NameFile:
+    """The name file at `path`, without a torn last line.
+
+    A last line without a line feed is torn, and left out (see `NameFile.torn`), where it is what
+    an interrupted append would have left; a complete line that was written by hand is kept.
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be read.
+    NameFileError
+        With every problem in it.
+    """
+    try:
+        with Path(path).open("rb") as stream:
+            with contextlib.suppress(OSError):  # a file system without locks can still be read
+                fcntl.flock(stream, fcntl.LOCK_SH)
+            data = stream.read()
+    except OSError as error:
+        raise FileAccessError(explain(path, "read", error)) from error
+    return _whole_lines(data, str(path))[0]
+
+
+def allocate(
+    path: Path | str,
+    names: Iterable[str],
+    *,
+    first_tag: int = FIRST_TAG,
+    modifier: Modifier = Modifier.FUNCTION,
+) -> dict[str, NameEntry]:
+    """The entries of these names, appending those that the file lacks; safe across processes.
+
+    Parameters
+    ----------
+    path
+        The name file; made where it is missing.
+    names
+        Names as they stand in the file.
+    first_tag
+        The first value where the file has none in use; even, 2..65534.
+    modifier
+        Of the entries that are appended.
+
+    Raises
+    ------
+    NameFileError
+        The file has problems, a name cannot be written, or no values are left.
+    FileAccessError
+        The file cannot be read or written; it is as it was.
+    """
+    wanted = [Function(name) for name in dict.fromkeys(names)]
+    found = _allocate(Path(path), wanted, first_tag, modifier)
+    return {function.name: entry for function, entry in found.items()}
+
+
+def allocate_functions(
+    path: Path | str, functions: Iterable[Function], *, first_tag: int = FIRST_TAG
+) -> dict[Function, NameEntry]:
+    """The entries of these functions, with static functions of one name kept apart.
+
+    A static function whose name another file has is entered as ``file.c:name``, with as much of
+    the folder as tells it apart. Parameters and errors are those of `allocate`.
+    """
+    return _allocate(Path(path), list(dict.fromkeys(functions)), first_tag, Modifier.FUNCTION)
+
+
+def _allocate(
+    path: Path, wanted: Sequence[Function], first_tag: int, modifier: Modifier
+) -> dict[Function, NameEntry]:
+    if first_tag % 2 or not 2 <= first_tag < MAX_TAG:
+        raise UsageError(
+            f"the first tag is {first_tag}; expected an even number from 2 to {MAX_TAG - 1}"
+        )
+    problems = [f"{path}: {why}" for f in wanted if (why := check_name(f.name))]
+    if problems:
+        raise NameFileError(problems)
+    folder = Path(os.path.abspath(path)).parent  # noqa: PTH100 - must not follow links
+    with contextlib.suppress(FileAccessError):
+        # Most compilations find all their names: no exclusive lock, and a read-only file will do.
+        plan = _Plan(read_names(path), path, folder, first_tag, modifier)
+        found = {function: plan.resolve(function) for function in wanted}
+        if not plan.appended:
+            return found
+    try:
+        with _locked(path) as descriptor:
+            names, keep = _whole_lines(_read_all(descriptor), str(path), first_tag)
+            plan = _Plan(names, path, folder, first_tag, modifier)
+            found = {function: plan.resolve(function) for function in wanted}
+            if plan.appended:
+                _append(descriptor, keep, plan.block(names.text))
+        return found
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+
+
+class _Plan:
+    """What to append to one reading of the file so that every function has its entry."""
+
+    def __init__(
+        self, names: NameFile, path: Path, folder: Path, first_tag: int, modifier: Modifier
+    ) -> None:
+        self.appended: list[NameEntry | str] = []
+        self._path, self._folder, self._modifier = path, folder, modifier
+        self._entries = dict(names.by_name)
+        self._next = names.next_value(first_tag)
+
+    def resolve(self, function: Function) -> NameEntry:
+        source = self._relative(function.source)
+        candidates = list(_candidates(function.name, source))
+        for name in reversed(candidates):
+            entry = self._entries.get(name)
+            if entry is not None and _is_that(entry, function, source):
+                unowned = function.static and source and not entry.source
+                return self._claim(entry, source) if unowned else entry
+        for name in candidates:
+            if name not in self._entries:
+                return self._add(name, source, function.static)
+        raise NameFileError(
+            [
+                f"{self._path}: every name for {display_name(function.name)} of "
+                f"{display_name(source)} is another function's (remove one from the file)"
+            ]
+        )
+
+    def block(self, text: str) -> bytes:
+        """The lines to append to a file that holds `text`."""
+        lines: list[str] = []
+        origin: tuple[str, bool] | None = None
+        for item in self.appended:
+            if isinstance(item, str):
+                lines.append(item)
+                continue
+            if (item.source, item.static) != origin:
+                # Without a source, a directive is needed only to end one that is in force.
+                if item.source:
+                    lines.append(f"#@{'static' if item.static else ''} {item.source}")
+                elif origin is not None or "#@" in text:
+                    lines.append("#@")
+                origin = (item.source, item.static)
+            lines.append(item.line())
+        start = "\n" if text and not text.endswith("\n") else ""
+        return (start + "".join(f"{line}\n" for line in lines)).encode("utf-8", "surrogateescape")
+
+    def _add(self, name: str, source: str, static: bool) -> NameEntry:
+        if self._next > MAX_TAG - 1:
+            raise NameFileError(
+                [
+                    f"{self._path}: no value is left for {display_name(name)}; expected a highest "
+                    f"value below {MAX_TAG - 2} (remove names, or give high ones lower values)"
+                ]
+            )
+        entry = NameEntry(name, self._next, self._modifier, source, static)
+        self._next += 2
+        self._entries[name] = entry
+        self.appended.append(entry)
+        return entry
+
+    def _claim(self, entry: NameEntry, source: str) -> NameEntry:
+        if entry.value == 0:  # "no trigger for this name" holds for every file
+            return entry
+        self.appended.append(f"#@own {entry.name}\t{source}")
+        owned = NameEntry(entry.name, entry.value, entry.modifier, source, True)
+        self._entries[entry.name] = owned
+        return owned
+
+    def _relative(self, source: str) -> str:
+        if not source:
+            return ""
+        shown = os.path.relpath(os.path.abspath(source), self._folder)  # noqa: PTH100
+        return "".join("?" if char in "\r\n\t" else char for char in shown).strip()
+
+
+def _candidates(name: str, source: str) -> Iterator[str]:
+    yield name
+    parts = [part for part in source.split("/") if part]
+    for length in range(1, len(parts) + 1):
+        yield f"{'/'.join(parts[-length:])}:{name}".lstrip("# \t")
+
+
+def _is_that(entry: NameEntry, function: Function, source: str) -> bool:
+    if not source or not entry.source:
+        return True
+    if entry.static or function.static:
+        return entry.source == source
+    return True
+
+
+def _whole_lines(data: bytes, source: str, first_tag: int = FIRST_TAG) -> tuple[NameFile, int]:
+    """The name file in these bytes, and how many of them to keep before an append."""
+    end = data.rfind(b"\n") + 1
+    names = parse_names(data[:end].decode("utf-8", "surrogateescape"), source)
+    if end == len(data):
+        return names, end
+    torn = data[end:].decode("utf-8", "surrogateescape")
+    if not _could_be_torn(names, torn, first_tag):
+        return parse_names(names.text + torn, source), len(data)
+    return NameFile(names.entries, names.text, torn), end
+
+
+def _could_be_torn(names: NameFile, line: str, first_tag: int) -> bool:
+    """Is this last line what a killed append leaves, rather than a line written by hand?
+
+    A killed append leaves a part of a line. As an entry that reads well, it would be the next
+    name with the first digits of the next value.
+    """
+    text = line.strip(" \t\r")
+    if not text or text.startswith("#"):
+        return text.startswith("#@") or "\0" in text
+    try:
+        entries = parse_names(line).entries
+    except NameFileError:
+        return True
+    value = str(entries[0].value)
+    expected = str(names.next_value(first_tag))
+    return value != expected and expected.startswith(value)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """The file open for reading and appending, and locked; on the disk when the block has ended."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not _is_at(descriptor, path):  # an editor put a new file there while this waited
+                continue
+            yield descriptor
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.fsync(descriptor)
+            return
+        finally:
+            os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _read_all(descriptor: int) -> bytes:
+    parts = []
+    offset = 0
+    while part := os.pread(descriptor, 1 << 20, offset):
+        parts.append(part)
+        offset += len(part)
+    return b"".join(parts)
+
+
+def _append(descriptor: int, keep: int, block: bytes) -> None:
+    os.ftruncate(descriptor, keep)
+    try:
+        if os.write(descriptor, block) != len(block):
+            raise OSError(28, "no space left on device")
+    except OSError:
+        os.ftruncate(descriptor, keep)
+        raise
