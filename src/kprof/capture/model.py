@@ -37,6 +37,10 @@ class CaptureInfo:
         The event RAM was filled: the run goes on past the last event.
     lost
         Events known to be lost; None where it is not known.
+    some_lost
+        Events were lost, whether or not it is known how many.
+    count_guessed
+        The number of valid records was not told by the device.
     stale_tail
         The records beyond the valid ones hold an earlier run.
     holes
@@ -47,6 +51,8 @@ class CaptureInfo:
         SHA-256 of the name file that the code was built with, or None.
     valid_from
         Why `Capture.events` records are taken as valid, for the report's first line.
+    metadata
+        What else the capture file says: a JSON object.
     warnings
         Sentences about damage that was tolerated.
     """
@@ -58,6 +64,8 @@ class CaptureInfo:
     unwrapped: bool = False
     full: bool = False
     lost: int | None = None
+    some_lost: bool = False
+    count_guessed: bool = False
     stale_tail: bool = False
     holes: bool = False
     started_ns: int = 0
@@ -78,10 +86,14 @@ class Capture:
     records
         Shape (n, 5) uint8, big-endian time then tag, or shape (n,) uint64, ``time << 16 | tag``;
         valid records only. Often a view of a memory map.
+    stale
+        What the event RAM holds past the valid records, in the same shape; empty or None where
+        there is nothing. Only writers of RAM images look at it.
     """
 
     info: CaptureInfo
     records: NDArray[np.uint8] | NDArray[np.uint64]
+    stale: NDArray[np.uint8] | NDArray[np.uint64] | None = None
 
     @classmethod
     def from_events(
