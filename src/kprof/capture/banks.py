@@ -30,6 +30,8 @@ from kprof.names import NameFile
 
 STANDARD = "01234"
 _Way = tuple[int, ...]  # images in the order of the banks
+_Columns = list[NDArray[np.int32]]  # five, shape (n,) each
+_STANDARD_WAY: _Way = (0, 1, 2, 3, 4)
 _SAMPLE = 16_384  # records looked at in bank images: a whole event RAM
 _GLANCE = 2_048  # records looked at in every raw image, to see whether it is planar
 _ENOUGH = 64  # records below which a guess is not worth making
@@ -80,23 +82,11 @@ def parse_record_order(text: str) -> tuple[str, bool | None]:
 
 
 def find_bank_order(
-    images: Sequence[NDArray[np.uint8]], names: NameFile | None = None, sample: int = _SAMPLE
+    images: Sequence[NDArray[np.uint8]], names: NameFile | None = None
 ) -> BankOrder:
     """The order of five images of one length, shape (n,) each, by the module's score."""
-    columns = _sample(images, sample)
-    known = _known_tags(names)
-    time: dict[_Way, float] = {
-        way: _time_bits(columns, way) for way in permutations(range(RECORD_BYTES), 3)
-    }
-    tags: dict[_Way, float] = {
-        way: _tag_bits(columns, way, known) for way in permutations(range(RECORD_BYTES), 2)
-    }
-    ways: Iterable[_Way] = permutations(range(RECORD_BYTES))
-    scores = sorted((_total(columns, time, tags, way), way) for way in ways)
-    best, way = scores[0]
-    other = next((score for score, w in scores[1:] if not _same(columns, w, way)), best)
-    order = "".join(str(way.index(image)) for image in range(RECORD_BYTES))
-    return BankOrder(order, best, other - best)
+    rows = np.stack([np.asarray(image[:_SAMPLE]) for image in images], axis=1)
+    return _best_order(_columns(rows), names)
 
 
 def looks_planar(data: NDArray[np.uint8], names: NameFile | None = None) -> BankOrder | None:
@@ -107,32 +97,63 @@ def looks_planar(data: NDArray[np.uint8], names: NameFile | None = None) -> Bank
     count = len(data) // RECORD_BYTES
     if count < _ENOUGH:
         return None
-    records = data.reshape(count, RECORD_BYTES)
-    columns = _sample([records[:, bank] for bank in range(RECORD_BYTES)], _GLANCE)
-    standard = _time_bits(columns, (0, 1, 2)) + _tag_bits(columns, (3, 4), _known_tags(names))
+    rows = data.reshape(count, RECORD_BYTES)
+    columns = _columns(_glance(rows))
+    time, paired = _time_bits(columns, _STANDARD_WAY[:3]), _paired(columns)
+    if paired > 0.75 and time < 14:  # nearly every entry has its exit: these are records
+        return None
+    standard = time + _tag_bits(columns, _STANDARD_WAY[3:], _known_tags(names))
     planes = data.reshape(RECORD_BYTES, count)
-    found = find_bank_order(list(planes), names, _GLANCE)
+    found = _best_order(_columns(_glance(planes.T)), names)
     return found if found.score + _CLEAR < standard else None
 
 
-def _sample(images: Sequence[NDArray[np.uint8]], count: int) -> list[NDArray[np.int32]]:
-    """The first records, without the constant tail of a RAM that was never written so far."""
-    head = np.stack([np.asarray(image[:count]) for image in images], axis=1)
-    differs = np.flatnonzero((head != head[-1:]).any(axis=1))
-    end = int(differs[-1]) + 1 if len(differs) else len(head)
-    return [head[:end, bank].astype(np.int32) for bank in range(RECORD_BYTES)]
+def _best_order(columns: _Columns, names: NameFile | None) -> BankOrder:
+    known = _known_tags(names)
+    time: dict[_Way, float] = {
+        way: _time_bits(columns, way) for way in permutations(range(RECORD_BYTES), 3)
+    }
+    tags: dict[_Way, float] = {
+        way: _tag_bits(columns, way, known) for way in permutations(range(RECORD_BYTES), 2)
+    }
+    # RUN zeroes the time: of orders that are equal but for a constant byte, the earlier start.
+    starts = [float(column[0]) * 1e-6 if len(column) else 0.0 for column in columns]
+    ways: Iterable[_Way] = permutations(range(RECORD_BYTES))
+    scores = sorted((time[way[:3]] + tags[way[3:]] + starts[way[0]], way) for way in ways)
+    best, way = scores[0]
+    other = next((score for score, w in scores[1:] if not _same(columns, w, way)), best)
+    order = "".join(str(way.index(image)) for image in range(RECORD_BYTES))
+    return BankOrder(order, best, other - best)
 
 
-def _time_bits(columns: list[NDArray[np.int32]], way: _Way) -> float:
+def _glance(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Runs of neighbours from all over `rows`, shape (n, 5): at most 16 of 128."""
+    if len(rows) <= _GLANCE:
+        return rows
+    starts = np.linspace(0, len(rows) - 128, _GLANCE // 128).astype(int)
+    return np.concatenate([rows[start : start + 128] for start in starts])
+
+
+def _columns(rows: NDArray[np.uint8]) -> _Columns:
+    """Five columns, without the constant tail of a RAM that was never written so far."""
+    differs = np.flatnonzero((rows != rows[-1:]).any(axis=1))
+    end = int(differs[-1]) + 1 if len(differs) else len(rows)
+    return [rows[:end, bank].astype(np.int32) for bank in range(RECORD_BYTES)]
+
+
+def _paired(columns: _Columns) -> float:
+    tags = np.bincount((columns[3] << 8) | columns[4], minlength=0x10000)
+    return float(tags[np.roll(tags.reshape(-1, 2), 1, axis=1).ravel() > 0].sum() / tags.sum())
+
+
+def _time_bits(columns: _Columns, way: _Way) -> float:
     ticks = (columns[way[0]] << 16) | (columns[way[1]] << 8) | columns[way[2]]
     if len(ticks) < 2:
         return 0.0
     return float(np.log2(1.0 + (np.diff(ticks) & 0xFFFFFF)).mean())
 
 
-def _tag_bits(
-    columns: list[NDArray[np.int32]], way: _Way, known: NDArray[np.int32] | None
-) -> float:
+def _tag_bits(columns: _Columns, way: _Way, known: NDArray[np.int32] | None) -> float:
     tags = (columns[way[0]] << 8) | columns[way[1]]
     if not len(tags):
         return 0.0
@@ -145,18 +166,7 @@ def _tag_bits(
     return score
 
 
-def _total(
-    columns: list[NDArray[np.int32]],
-    time: dict[_Way, float],
-    tags: dict[_Way, float],
-    way: _Way,
-) -> float:
-    # RUN zeroes the time: of orders that are equal but for a constant byte, the earlier start.
-    start = float(columns[way[0]][0]) * 1e-6 if len(columns[0]) else 0.0
-    return time[way[:3]] + tags[way[3:]] + start
-
-
-def _same(columns: list[NDArray[np.int32]], a: _Way, b: _Way) -> bool:
+def _same(columns: _Columns, a: _Way, b: _Way) -> bool:
     return all(x == y or np.array_equal(columns[x], columns[y]) for x, y in zip(a, b, strict=True))
 
 
