@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class Function:
 
 
 def read_names(path: Path | str) -> NameFile:
-    """The name file at `path`, without a torn last line.
+    """The name file at `path` (``-``: the standard input), without a torn last line.
 
     A last line without a line feed is torn, and left out (see `NameFile.torn`), where it is what
     an interrupted append would have left; a complete line that was written by hand is kept.
@@ -65,6 +66,8 @@ def read_names(path: Path | str) -> NameFile:
     NameFileError
         With every problem in it.
     """
+    if str(path) == "-":
+        return _whole_lines(sys.stdin.buffer.read(), "standard input")[0]
     try:
         with Path(path).open("rb") as stream:
             with contextlib.suppress(OSError):  # a file system without locks can still be read
