@@ -29,8 +29,9 @@ VERIFY_BYTES = 256 << 20
 
 
 def is_container(data: NDArray[np.uint8]) -> bool:
-    """Do these bytes begin as a capture file does?"""
-    return data[: len(MAGIC)].tobytes() == MAGIC
+    """Do these bytes begin as a capture file does, though it be cut off or damaged?"""
+    start = data[:4].tobytes()
+    return len(start) > 0 and MAGIC.startswith(start)
 
 
 def decode_container(
@@ -141,6 +142,10 @@ def _info(header: Header, source: str, valid: int, warnings: tuple[str, ...]) ->
         reason = str(header.metadata.get("valid_from") or _default_reason(flags))
     return CaptureInfo(
         source=source,
+        form=(
+            f"capture file, KPD 1.{header.minor}, layout {header.layout}: "
+            f"{header.record_bytes} bytes a record"
+        ),
         clock_hz=header.clock_hz,
         time_bits=header.time_bits,
         tag_bits=header.tag_bits,

@@ -168,7 +168,10 @@ def decode_header(data: bytes, source: str) -> Header:
      chunk_log2, table_crc, metadata_length, crc) = _FIXED.unpack(data[: _FIXED.size])
     # fmt: on
     if magic != MAGIC:
-        raise CaptureError(f"{source}: does not begin as a capture file does")
+        raise CaptureError(
+            f"{source}: begins with {magic.hex(' ')}, a capture file with {MAGIC.hex(' ')} (was it "
+            "copied as text?)"
+        )
     if major != MAJOR:
         raise CaptureError(
             f"{source}: is a capture file of version {major}.{minor}; this kprof reads version "

@@ -27,6 +27,8 @@ class CaptureInfo:
     ----------
     source
         Where it came from, for messages: a file name.
+    form
+        What kind of file it came from.
     clock_hz
         Ticks a second.
     time_bits, tag_bits
@@ -58,6 +60,7 @@ class CaptureInfo:
     """
 
     source: str = "<memory>"
+    form: str = "events in memory"
     clock_hz: Fraction = Fraction(1_000_000)
     time_bits: int = 24
     tag_bits: int = 16

@@ -31,6 +31,7 @@ from kprof.files import explain
 from kprof.names import NameFile
 
 _MAPPED = 4 << 20  # bytes from which a file is mapped instead of read
+_RAW = "raw image, 5 bytes a record"
 _SURE = 0.5  # bits of margin below which the order of banks is called a guess
 
 
@@ -84,8 +85,8 @@ def open_capture(
             f"multiple of {RECORD_BYTES} bytes (is it cut off, or another kind of file? see kprof "
             "import)"
         )
-    records, warnings = _raw_records(data, source, record_order, names)
-    return _raw_capture(records, source, valid, previous, warnings, record_order)
+    records, form, warnings = _raw_records(data, source, record_order, names)
+    return _raw_capture(records, source, form, valid, previous, warnings, record_order)
 
 
 def open_banks(
@@ -120,7 +121,8 @@ def open_banks(
     else:
         order = BankOrder(parse_record_order(record_order)[0], 0.0, 0.0)
     records = np.stack([images[image] for image in order.images], axis=1)
-    return _raw_capture(records, source, valid, previous, warnings, record_order)
+    form = f"five bank images in the order {order.order}"
+    return _raw_capture(records, source, form, valid, previous, warnings, record_order)
 
 
 def _load(path: Path | str) -> NDArray[np.uint8]:
@@ -145,33 +147,38 @@ def _load(path: Path | str) -> NDArray[np.uint8]:
 
 def _raw_records(
     data: NDArray[np.uint8], source: str, record_order: str | None, names: NameFile | None
-) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
-    """The records of a raw or planar image in the standard order, and what to say about it."""
+) -> tuple[NDArray[np.uint8], str, tuple[str, ...]]:
+    """The records of a raw or planar image in the standard order, its form, what to say of it."""
     count = len(data) // RECORD_BYTES
     if record_order is None:
         found = looks_planar(data, names)
         if found is None:
-            return data.reshape(count, RECORD_BYTES), ()
+            return data.reshape(count, RECORD_BYTES), _RAW, ()
         planes = data.reshape(RECORD_BYTES, count)
         said = (
             f"{source}: is taken as five bank images one after another, in the order "
             f"{found.order} (if that is wrong: --record-order records:{STANDARD})"
         )
-        return np.stack([planes[i] for i in found.images], axis=1), (said,)
+        return np.stack([planes[i] for i in found.images], axis=1), _planar(found.order), (said,)
     digits, planar = parse_record_order(record_order)
     order = BankOrder(digits, 0.0, 0.0)
     if planar:
         planes = data.reshape(RECORD_BYTES, count)
-        return np.stack([planes[i] for i in order.images], axis=1), ()
+        return np.stack([planes[i] for i in order.images], axis=1), _planar(digits), ()
     records = data.reshape(count, RECORD_BYTES)
     if digits == STANDARD:
-        return records, ()
-    return records[:, list(order.images)], ()
+        return records, _RAW, ()
+    return records[:, list(order.images)], f"{_RAW}, bytes in the order {digits}", ()
+
+
+def _planar(order: str) -> str:
+    return f"five bank images one after another, in the order {order}"
 
 
 def _raw_capture(
     records: NDArray[np.uint8],
     source: str,
+    form: str,
     valid: int | str | None,
     previous: Path | str | None,
     warnings: tuple[str, ...],
@@ -181,6 +188,7 @@ def _raw_capture(
     told_full = not decided.guessed and decided.count == len(records)
     info = CaptureInfo(
         source=source,
+        form=form,
         full=told_full,
         count_guessed=decided.guessed,
         stale_tail=decided.count < len(records),
