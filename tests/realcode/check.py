@@ -1,0 +1,260 @@
+"""Hold kprof against gcc, unit by unit, and add up what was seen.
+
+    python -m tests.realcode.check [--mode cc|source] [--levels O0,O2] [--limit N] [NAME ...]
+
+For each unit that the compiler accepts as it is: gcc's list of its functions, the same list as gcc
+sees it in the instrumented unit, whether that compiles at each level, and the warnings that
+are new. Whatever differs is listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.realcode import projects
+from tests.realcode.oracle import Compiled, Definition, definitions, run, triggered
+from tests.realcode.projects import Unit
+
+from kprof.names import read_names
+
+KPROF = (sys.executable, "-m", "kprof")
+_SYSTEM = ("/usr/", "<")
+
+
+@dataclass
+class Verdict:
+    """What was seen of one unit.
+
+    Attributes
+    ----------
+    accepted
+        The compiler takes the unit as it is.
+    functions, instrumented
+        gcc's definitions outside system headers; those of them that begin with their own trigger.
+    unlisted
+        Definitions without a trigger that kprof did not name: the fault this whole folder is for.
+    listed
+        What kprof said of the others.
+    broken, noisy
+        Levels at which the instrumented unit does not compile, or has new warnings; and the text.
+    """
+
+    unit: Unit
+    accepted: bool = False
+    functions: int = 0
+    instrumented: int = 0
+    unlisted: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    noisy: list[str] = field(default_factory=list)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C", "CCACHE_DISABLE": "1"}
+
+
+def check_cc(unit: Unit, levels: Sequence[str]) -> Verdict:
+    """Hold compiler mode against gcc on one unit."""
+    verdict = Verdict(unit)
+    environment = _environment()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        done, found, dumped = definitions(unit, ("-w",), scratch, environment)
+        verdict.accepted = done.code == 0
+        if not verdict.accepted:
+            return verdict
+        names = scratch / "unit.names"
+        prefix = [*KPROF, "cc", "--target", "soft", "--names", str(names), "--"]
+        said = ""
+        for level in levels:
+            dump = scratch / f"dump{level}"
+            tail = [f"-{level}", "-c", unit.source, "-o", str(scratch / "unit.o")]
+            plain = run([unit.compiler, *unit.options, *tail], unit.cwd, environment)
+            if plain.code:
+                continue
+            extra = [f"-fdump-tree-original={dump}"] if level == levels[-1] else []
+            after = run(
+                [*prefix, unit.compiler, *unit.options, *extra, *tail], unit.cwd, environment
+            )
+            said = after.said
+            _compare(verdict, level, plain, after)
+        _count(verdict, found, dumped, scratch / f"dump{levels[-1]}", names, said)
+    return verdict
+
+
+def check_source(unit: Unit, levels: Sequence[str]) -> Verdict:
+    """Hold source mode against gcc on one unit: the functions of its main file."""
+    verdict = Verdict(unit)
+    environment = _environment()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        done, found, _ = definitions(unit, ("-w",), scratch, environment)
+        verdict.accepted = done.code == 0
+        if not verdict.accepted:
+            return verdict
+        found = [one for one in found if Path(unit.cwd, one.file) == unit.path]
+        names, out = scratch / "unit.names", scratch / "out"
+        seen = _preprocessing(unit)
+        command = [*KPROF, "instrument", unit.source, "-o", str(out), "--target", "soft"]
+        command += ["--names", str(names), *seen]
+        ran = run(command, unit.cwd, environment)
+        made = list(out.rglob("*.c"))
+        if len(made) != 1:
+            verdict.functions = len(found)
+            verdict.broken.append(f"refused: {ran.said.strip()[-400:]}")
+            return verdict
+        beside = ["-iquote", str(unit.path.parent)]
+        for level in levels:
+            dump = scratch / f"dump{level}"
+            tail = [f"-{level}", "-o", str(scratch / "unit.o"), "-c"]
+            plain = run([unit.compiler, *unit.options, *tail, unit.source], unit.cwd, environment)
+            if plain.code:
+                continue
+            extra = [f"-fdump-tree-original={dump}"] if level == levels[-1] else []
+            again = [unit.compiler, *unit.options, *beside, *extra, *tail, str(made[0])]
+            after = run(again, unit.cwd, environment)
+            _compare(verdict, level, plain, after)
+        _count(verdict, found, [], scratch / f"dump{levels[-1]}", names, ran.said)
+    return verdict
+
+
+def _preprocessing(unit: Unit) -> list[str]:
+    kept: list[str] = []
+    options = iter(unit.options)
+    for option in options:
+        if option in ("-I", "-D", "-U", "-include", "-isystem", "-iquote"):
+            kept += [option, next(options, "")]
+        elif option[:2] in ("-I", "-D", "-U"):
+            kept.append(option)
+    return kept
+
+
+def _compare(verdict: Verdict, level: str, plain: Compiled, after: Compiled) -> None:
+    if after.code:
+        verdict.broken.append(f"-{level}: {_first_error(after.said)}")
+        return
+    new = _by_text(after) - _by_text(plain)
+    if new:
+        verdict.noisy.append(f"-{level}: {', '.join(sorted(new))[:300]}")
+
+
+def _by_text(compiled: Compiled) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for (file, line, text), count in compiled.warnings.items():
+        counted[f"{Path(file).name}:{line}: {text}"] += count
+    return counted
+
+
+def _first_error(said: str) -> str:
+    lines = said.strip().splitlines()
+    return next((line for line in lines if "error" in line), lines[-1] if lines else "?")[:300]
+
+
+def _count(
+    verdict: Verdict,
+    found: list[Definition],
+    dumped: list[str],
+    dump: Path,
+    names: Path,
+    said: str,
+) -> None:
+    own = [one for one in found if not one.file.startswith(_SYSTEM)]
+    verdict.functions = len(own)
+    fires = triggered(dump)
+    if not fires and own:
+        return
+    if dumped and Counter(dumped) != Counter(name for name, _ in fires):
+        verdict.broken.append("the instrumented unit has other functions than the original")
+    entries = {e.value: e.name for e in read_names(names).entries} if names.exists() else {}
+    good = Counter(
+        name for name, tag in fires if tag is not None and _base(entries.get(tag, "")) == name
+    )
+    for one in own:
+        if good[one.name] > 0:
+            good[one.name] -= 1
+            verdict.instrumented += 1
+            continue
+        where = f"{one.file}:{one.line}: {one.name}"
+        line = next((line for line in said.splitlines() if f" {one.name}: " in line), "")
+        (verdict.listed if line else verdict.unlisted).append(line or where)
+
+
+def _base(name: str) -> str:
+    return name.rpartition(":")[2].rpartition(".")[2]
+
+
+def check_all(
+    units: Iterable[Unit], levels: Sequence[str], mode: str, workers: int = 2
+) -> list[Verdict]:
+    """Check units, a few at a time."""
+    check = {"cc": check_cc, "source": check_source}[mode]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda unit: check(unit, levels), units))
+
+
+def summary(name: str, verdicts: Sequence[Verdict]) -> str:
+    """One line of a table for a project."""
+    accepted = [verdict for verdict in verdicts if verdict.accepted]
+    total = sum(verdict.functions for verdict in accepted)
+    done = sum(verdict.instrumented for verdict in accepted)
+    listed = sum(len(verdict.listed) for verdict in accepted)
+    broken = sum(bool(verdict.broken) for verdict in accepted)
+    noisy = sum(bool(verdict.noisy) for verdict in accepted)
+    share = 100 * done / total if total else 100.0
+    return (
+        f"{name:<10} {len(accepted):>5} {total:>7} {done:>7} {share:>8.3f} % {listed:>6} "
+        f"{total - done - listed:>8} {broken:>7} {noisy:>8}"
+    )
+
+
+HEADER = (
+    f"{'project':<10} {'units':>5} {'defined':>7} {'planted':>7} {'':>10} {'listed':>6} "
+    f"{'unlisted':>8} {'broken':>7} {'warnings':>8}"
+)
+
+
+def main() -> None:
+    """Check whole projects; print a line each and list what differs."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--mode", choices=("cc", "source"), default="cc")
+    parser.add_argument("--levels", default="O2")
+    parser.add_argument("--limit", type=int, default=0, help="every so many units only, to N")
+    parser.add_argument("--options", default="", help="more options for the compiler")
+    parser.add_argument("--out", type=Path, help="write every verdict there, as JSON lines")
+    options = parser.parse_args()
+    print(HEADER)
+    everything: list[Verdict] = []
+    for name in options.names or projects.PROJECTS:
+        if reason := projects.missing(name):
+            print(f"{name:<10} {reason}")
+            continue
+        units = projects.units(name)
+        if options.limit and len(units) > options.limit:
+            units = units[:: -(-len(units) // options.limit)]
+        more = tuple(options.options.split())
+        units = [Unit(u.cwd, u.compiler, u.options + more, u.source) for u in units]
+        verdicts = check_all(units, options.levels.split(","), options.mode)
+        everything += verdicts
+        print(summary(name, verdicts), flush=True)
+        for verdict in verdicts:
+            for text in (*verdict.unlisted, *verdict.broken, *verdict.noisy):
+                print(f"    {verdict.unit.source}: {text}", flush=True)
+        if options.out:
+            with options.out.open("a") as stream:
+                for verdict in verdicts:
+                    stream.write(json.dumps({**vars(verdict), "unit": vars(verdict.unit)}) + "\n")
+    print(summary("all", everything))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What gcc itself says of a unit: which functions it defines, and what each begins with.
+
+Two of gcc's own outputs, neither with a line of kprof in it. ``-aux-info`` lists each definition
+with its place (headers, K&R heads and nested functions included). ``-fdump-tree-original`` prints
+each function as the C parser understood it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.realcode.projects import Unit
+
+_DEFINITION = re.compile(r"/\* (.*):(\d+):[NO]F \*/ (.*); /\*")
+_DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*) \(")
+_DUMPED = re.compile(r"^;; Function (\S+) \(", re.MULTILINE)
+# What a dump begins with before the body: the sizes of array parameters may be computed there.
+_ENTRY = re.compile(
+    r"[^{]*\{\s*(?:(const char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
+)
+_EXIT = r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+\Z"
+_WARNING = re.compile(r"^(.*?):(\d+):(?:\d+:)? (warning|error): (.*)$", re.MULTILINE)
+_LIMIT_S = 600
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function definition as gcc saw it."""
+
+    name: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """How a compilation ended: its exit code, its stderr."""
+
+    code: int
+    said: str
+
+    @property
+    def warnings(self) -> Counter[tuple[str, int, str]]:
+        """File, line and text of each warning."""
+        return Counter(
+            (match[1], int(match[2]), match[4])
+            for match in _WARNING.finditer(self.said)
+            if match[3] == "warning"
+        )
+
+
+def run(command: list[str], cwd: str, environment: dict[str, str]) -> Compiled:
+    """Run a compiler, bounded in time."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return Compiled(-1, f"took over {_LIMIT_S} s")
+    return Compiled(done.returncode, done.stdout.decode("latin-1"))
+
+
+def definitions(
+    unit: Unit, options: tuple[str, ...], scratch: Path, environment: dict[str, str]
+) -> tuple[Compiled, list[Definition], list[str]]:
+    """Have gcc read a unit.
+
+    Returns
+    -------
+    How that ended; the definitions with their places, those of headers that gcc calls system
+    headers left out; the names of all functions in the order of the parser's dump.
+    """
+    listing, dump = scratch / "definitions", scratch / "original"
+    command = [unit.compiler, *unit.options, *options, "-fsyntax-only"]
+    command += ["-aux-info", str(listing), f"-fdump-tree-original={dump}", unit.source]
+    done = run(command, unit.cwd, environment)
+    if done.code:
+        return done, [], []
+    found = []
+    for line in _text(listing).splitlines():
+        match = _DEFINITION.match(line)
+        name = _DECLARATOR.search(match[3]) if match else None
+        if match and name:
+            found.append(Definition(name[1], match[1], int(match[2])))
+    return done, found, _DUMPED.findall(_text(dump))
+
+
+def triggered(dump: Path) -> list[tuple[str, int | None]]:
+    """Read the parser's dump of an instrumented unit (target ``soft``).
+
+    Returns
+    -------
+    For each function that is not kprof's own, in order: its name, and the tag that its first
+    statement fires, or None. With the cleanup strategy the exit must be there too, around all of
+    the body.
+    """
+    found: list[tuple[str, int | None]] = []
+    pieces = _DUMPED.split(_text(dump))
+    for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
+        if name.startswith("kprof_"):
+            continue
+        entry = _ENTRY.match(body)
+        tag = int(entry[2]) if entry else None
+        if entry and entry[1] and not re.search(_EXIT.format(tag, tag + 1), body):
+            tag = None
+        found.append((name, tag))
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("latin-1")
+    except FileNotFoundError:
+        return ""
