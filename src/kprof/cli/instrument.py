@@ -1,0 +1,77 @@
+"""`kprof instrument`: triggers into C sources."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("instrument")
+@click.argument("files", nargs=-1, type=click.Path())
+@click.option("-o", "--output", metavar="FOLDER", help="Where the instrumented copies go.")
+@click.option("--names", metavar="FILE", default="kprof.names", show_default=True)
+@click.option("--target", default="m68k", show_default=True, help="What fires a trigger.")
+@click.option("--targets", metavar="FILE", help="Targets of your own.")
+@click.option("--base", help="Address of tag 0, or a symbol.")
+@click.option("--shift", type=int, help="1 on a 16-bit bus, 2 on a 32-bit bus.")
+@click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
+@click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
+@click.option("--first-tag", type=int, default=1024, show_default=True)
+@click.option("--header", metavar="FILE", help="Write the header with PROFILE(name) here.")
+@click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
+@click.option("--un-instrument", is_flag=True, help="Get the sources back from copies.")
+@click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
+def command(
+    files: tuple[str, ...],
+    output: str | None,
+    names: str,
+    target: str,
+    targets: str | None,
+    base: str | None,
+    shift: int | None,
+    strategy: str | None,
+    only: tuple[str, ...],
+    exclude: tuple[str, ...],
+    first_tag: int,
+    header: str | None,
+    diff: bool,
+    un_instrument: bool,
+    strict: bool,
+) -> int:
+    """Put triggers into copies of C sources.
+
+    Each function gets an entry trigger before its declarations and an exit trigger on every way
+    out. Its tags come from the name file; functions that are not in it are appended.
+
+    \b
+    Example:
+      kprof instrument src/*.c -o build/ --names kernel.names
+      kprof instrument src/*.c --diff
+      kprof instrument build/*.c --un-instrument -o src/
+      kprof instrument --header kprof_profile.h --names kernel.names
+    """
+    from pathlib import Path
+
+    from kprof.instrument.job import Job, run
+
+    job = Job(
+        files=[Path(file) for file in files],
+        output=output,
+        names=Path(names),
+        target=target,
+        targets=targets,
+        base=base,
+        shift=shift,
+        strategy=strategy,
+        only=only,
+        exclude=exclude,
+        first_tag=first_tag,
+        header=header,
+        diff=diff,
+        un_instrument=un_instrument,
+    )
+    result = run(job)
+    click.echo(result.output, nl=False)
+    for line in result.notices:
+        click.echo(f"kprof: {line}", err=True)
+    return 1 if strict and result.missed else 0

@@ -1,0 +1,194 @@
+"""Source mode over files: from sources and a name file to instrumented copies.
+
+All the sources are read and scanned before anything is written; with a problem in one of them,
+nothing is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kprof.errors import FileAccessError, InstrumentError, UsageError
+from kprof.files import explain, read_bytes, writing
+from kprof.instrument.edits import has_edits, remove_edits
+from kprof.instrument.header import profile_names
+from kprof.instrument.select import Selection, attribute_reason
+from kprof.instrument.shadow import decode, encode
+from kprof.instrument.source import Scan, Skipped, plant, scan_source
+from kprof.instrument.targets import Target
+from kprof.names import FIRST_TAG, Function, Modifier, NameEntry, allocate, allocate_functions
+
+_FILES_AT_ONCE = 200
+
+
+@dataclass(frozen=True)
+class Instrumented:
+    """A source with its triggers.
+
+    Attributes
+    ----------
+    path
+        The source.
+    before, after
+        Its text, one character a byte.
+    planted
+        The entries of the functions that have triggers, in the order of the text.
+    skipped
+        The functions that do not.
+    """
+
+    path: Path
+    before: str
+    after: str
+    planted: tuple[NameEntry, ...]
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to instrument."""
+
+    target: Target
+    names: Path
+    selection: Selection = field(default_factory=Selection)
+    first_tag: int = FIRST_TAG
+    inline: bool = False
+
+
+def instrument_files(paths: Iterable[Path], options: Options) -> list[Instrumented]:
+    """Instrument these sources in memory, allocating what the name file lacks.
+
+    Raises
+    ------
+    InstrumentError
+        With the problems of all of them; the name file is as it was.
+    NameFileError, FileAccessError
+    """
+    scans: list[tuple[Path, Scan]] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            scans.append((path, scan_source(decode(read_bytes(path)), str(path))))
+        except InstrumentError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InstrumentError(problems)
+    wanted = {path: _wanted(scan, options.selection) for path, scan in scans}
+    entries = allocate_functions(
+        options.names,
+        [function for functions, _ in wanted.values() for function in functions.values()],
+        first_tag=options.first_tag,
+    )
+    if options.inline:
+        inline = [name for _, scan in scans for name in profile_names(scan.shadow.code)]
+        allocate(options.names, inline, first_tag=options.first_tag, modifier=Modifier.INLINE)
+    return [_instrument(path, scan, wanted[path], entries, options.target) for path, scan in scans]
+
+
+def write_copies(done: Sequence[Instrumented], folder: Path) -> list[Path]:
+    """Write the instrumented sources into a folder, their own folders kept where they have several.
+
+    Raises
+    ------
+    UsageError
+        One would replace its own source.
+    FileAccessError
+    """
+    targets = output_paths([item.path for item in done], folder)
+    for start in range(0, len(done), _FILES_AT_ONCE):
+        with contextlib.ExitStack() as stack:
+            for item, target in list(zip(done, targets, strict=True))[start:][:_FILES_AT_ONCE]:
+                stack.enter_context(writing(target)).write(encode(item.after))
+    return targets
+
+
+def output_paths(paths: Sequence[Path], folder: Path) -> list[Path]:
+    """Where the copies of these sources go; their folders are made.
+
+    Raises
+    ------
+    UsageError
+        Two have one place, or one is its own source.
+    FileAccessError
+        A folder cannot be made or written to.
+    """
+    parents = {path.resolve().parent for path in paths}
+    common = Path(os.path.commonpath([str(parent) for parent in parents])) if parents else Path()
+    targets = [folder / path.resolve().relative_to(common) for path in paths]
+    if len(set(targets)) != len(targets):
+        twice = next(target for target in targets if targets.count(target) > 1)
+        raise UsageError(f"{twice}: is named twice among the sources; name it once")
+    for path, target in zip(paths, targets, strict=True):
+        if target.resolve() == path.resolve():
+            raise UsageError(f"{path}: would be replaced by its own copy; name another folder")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileAccessError(explain(target.parent, "make the folder", error)) from error
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise FileAccessError(f"{target.parent}: cannot write: permission denied")
+    return targets
+
+
+def restore(path: Path) -> tuple[str, str]:
+    """The text of an instrumented file, and the text of its source.
+
+    Raises
+    ------
+    InstrumentError
+        It has no triggers of kprof.
+    """
+    text = decode(read_bytes(path))
+    if not has_edits(text):
+        raise InstrumentError([f"{path}: has no triggers of kprof; expected an instrumented copy"])
+    return text, remove_edits(text)
+
+
+def _wanted(scan: Scan, selection: Selection) -> tuple[dict[int, Function], list[Skipped]]:
+    wanted: dict[int, Function] = {}
+    skipped: list[Skipped] = []
+    for brace, function in scan.functions.items():
+        reason = selection.reason(function.name, scan.path)
+        by_user = bool(reason)
+        reason = reason or attribute_reason(function.head)
+        if reason:
+            mine = by_user or "no_instrument" in reason
+            skipped.append(scan.skip(function, reason, wanted=mine))
+        else:
+            static = function.head.static or function.outer is not None
+            wanted[brace] = Function(function.name, scan.path, static)
+    return wanted, skipped
+
+
+def _instrument(
+    path: Path,
+    scan: Scan,
+    wanted: tuple[dict[int, Function], list[Skipped]],
+    entries: Mapping[Function, NameEntry],
+    target: Target,
+) -> Instrumented:
+    functions, skipped = wanted
+    tags: dict[int, int] = {}
+    planted: dict[int, NameEntry] = {}
+    for brace, function in functions.items():
+        entry = entries[function]
+        if entry.value == 0 or entry.exit_tag is None:
+            reason = "value 0" if entry.value == 0 else "an inline trigger has its name"
+            why = f"{reason} in the name file"
+            skipped.append(scan.skip(scan.functions[brace], why, wanted=entry.value == 0))
+        else:
+            tags[brace] = entry.value
+            planted[brace] = entry
+    after, failed = plant(scan, tags, target)
+    lost = {(item.name, item.line) for item in failed}
+    kept = tuple(
+        entry
+        for brace, entry in planted.items()
+        if (scan.functions[brace].name, scan.line(scan.functions[brace])) not in lost
+    )
+    everything = tuple(sorted([*skipped, *failed], key=lambda item: item.line))
+    return Instrumented(path, scan.shadow.raw, after, kept, everything)

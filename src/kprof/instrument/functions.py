@@ -1,0 +1,173 @@
+"""Finding the function definitions of a C text, nested ones included.
+
+The text is split at file scope into external declarations; only those that have a ``{`` are looked
+at closely. It is a shadow (see `shadow`), and of source text one way through its ``#if``
+alternatives (see `branches`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kprof.instrument.heads import Head, parse_head
+
+_STOP = re.compile(r"[;{}]")
+_BRACE = re.compile(r"[{}]")
+_BLOCK_BEHIND_PARENTHESES = re.compile(r"\)\s*\{")
+_BLOCK_BEHIND_SEMICOLON = re.compile(r";\s*\{")
+_LABEL = re.compile(r"\s*[A-Za-z_]\w*\s*:(?!:)")
+_NESTED = re.compile(
+    r"\s*(?!(?:if|for|while|switch|else|do|return|case|default|goto|sizeof)\b)"
+    r"(?:__extension__\s+)?[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
+)
+_MAX_PARAMETER_DECLARATIONS = 256
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function definition.
+
+    Attributes
+    ----------
+    head
+        Its head.
+    start, brace, end
+        Offsets of the declaration's first character, of the body's ``{`` and behind its ``}``.
+    outer
+        The function that it is nested in.
+    """
+
+    head: Head
+    start: int
+    brace: int
+    end: int
+    outer: Function | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in C; of a nested function with that of the one around it."""
+        return f"{self.outer.name}.{self.head.name}" if self.outer else self.head.name
+
+
+class Unbalanced(Exception):  # noqa: N818 - never leaves this package
+    """A ``{`` without its ``}``; `args[0]` is its offset."""
+
+
+def find_functions(
+    code: str, *, expanded: bool, boundaries: list[int] | None = None
+) -> list[Function]:
+    """The functions of a shadow text, in the order of their braces.
+
+    Parameters
+    ----------
+    boundaries
+        Filled with the offsets at which declarations at file scope begin.
+
+    Raises
+    ------
+    Unbalanced
+        A ``{`` is not closed.
+    """
+    found: list[Function] = []
+    for function in _outer_functions(code, expanded, [] if boundaries is None else boundaries):
+        found.append(function)
+        found.extend(_nested_functions(code, function, expanded))
+    return found
+
+
+def _outer_functions(code: str, expanded: bool, boundaries: list[int]) -> Iterator[Function]:
+    start = position = 0
+    boundaries.append(start)
+    earlier: list[int] = []  # where the declarations before this one began, back to the last body
+    while (stop := _STOP.search(code, position)) is not None:
+        at, position = stop.start(), stop.end()
+        if stop[0] == ";":
+            if code.count("(", start, at) > code.count(")", start, at):
+                continue
+            earlier.append(start)
+            start = position
+            boundaries.append(start)
+        elif stop[0] == "}":
+            start = position
+            earlier.clear()
+        else:
+            before = code[start:at].rstrip()
+            if before.endswith('"') and before.lstrip().startswith("extern"):
+                start = position  # extern "C" {
+                continue
+            head, first = _head_before(code, start, at, before, earlier, expanded)
+            position = matching_brace(code, at)
+            if head is not None:
+                yield Function(head, first, at, position)
+                start = position
+                boundaries.append(start)
+                earlier.clear()
+
+
+def _head_before(
+    code: str, start: int, brace: int, before: str, earlier: list[int], expanded: bool
+) -> tuple[Head | None, int]:
+    if before:
+        if before[-1] in ")]" or not expanded:
+            if "(" not in before:
+                return None, start
+            return parse_head(code, start, brace, expanded=expanded), start
+        return None, start
+    # Directly behind a semicolon: parameter declarations of the old style lead up to it.
+    for begin in reversed(earlier[-_MAX_PARAMETER_DECLARATIONS:]):
+        end = code.index(";", begin)
+        if not re.search(r"\)[^;]*[A-Za-z_]", code[begin : end + 1]):
+            continue
+        head = parse_head(code, begin, brace, expanded=expanded)
+        if head is not None:
+            return head, begin
+    return None, start
+
+
+def _nested_functions(code: str, outer: Function, expanded: bool) -> Iterator[Function]:
+    position = outer.brace + 1
+    last = outer.brace
+    while (match := _next_block(code, position, outer.end)) is not None:
+        position = match.end()
+        at = match.end() - 1
+        begin = 1 + max(
+            code.rfind(stop, last, match.start() if stop == ";" else at) for stop in ";{}"
+        )
+        if match[0][0] == ";":
+            begin = 1 + max(code.rfind(stop, last, match.start()) for stop in ";{}")
+        label = _LABEL.match(code, begin, at)
+        begin = label.end() if label else begin
+        if not _NESTED.match(code, begin, at):
+            continue
+        head = parse_head(code, begin, at, expanded=True)
+        if head is None or (match[0][0] == ";") != (";" in code[begin:at]):
+            continue
+        end = matching_brace(code, at)
+        function = Function(head, begin, at, end, outer)
+        yield function
+        yield from _nested_functions(code, function, expanded)
+        position = last = end
+
+
+def _next_block(code: str, position: int, end: int) -> re.Match[str] | None:
+    plain = _BLOCK_BEHIND_PARENTHESES.search(code, position, end)
+    old = _BLOCK_BEHIND_SEMICOLON.search(code, position, plain.start() if plain else end)
+    return old or plain
+
+
+def matching_brace(code: str, brace: int) -> int:
+    """The offset behind the ``}`` that closes the ``{`` at `brace`.
+
+    Raises
+    ------
+    Unbalanced
+        There is none.
+    """
+    depth = 0
+    for match in _BRACE.finditer(code, brace):
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return match.end()
+    raise Unbalanced(brace)

@@ -1,0 +1,172 @@
+"""What `kprof instrument` does: one job from options to files, output and notices."""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kprof.errors import FileAccessError, UsageError
+from kprof.files import write_bytes, write_text
+from kprof.instrument.batch import (
+    Instrumented,
+    Options,
+    instrument_files,
+    output_paths,
+    restore,
+    write_copies,
+)
+from kprof.instrument.header import profile_header
+from kprof.instrument.select import Selection
+from kprof.instrument.shadow import encode
+from kprof.instrument.source import Skipped
+from kprof.instrument.targets import Target, find_target
+from kprof.names import FIRST_TAG, NameFile, read_names
+
+
+@dataclass(frozen=True)
+class Job:
+    """The options of `kprof instrument`, as they were given."""
+
+    files: Sequence[Path]
+    output: str | None = None
+    names: Path = Path("kprof.names")
+    target: str = "m68k"
+    targets: str | None = None
+    base: str | None = None
+    shift: int | None = None
+    strategy: str | None = None
+    only: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    first_tag: int = FIRST_TAG
+    header: str | None = None
+    diff: bool = False
+    un_instrument: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job has to say.
+
+    Attributes
+    ----------
+    output
+        For stdout, as the bytes of a file.
+    notices
+        Lines for the user.
+    missed
+        Functions that have no triggers although nobody asked for that.
+    """
+
+    output: bytes = b""
+    notices: tuple[str, ...] = ()
+    missed: tuple[Skipped, ...] = ()
+
+
+def run(job: Job) -> Outcome:
+    """Do the job.
+
+    Raises
+    ------
+    KprofError
+        It could not be done; no file was changed.
+    """
+    if not job.files and not job.header:
+        raise UsageError("no source files; expected at least one (or --header FILE)")
+    if job.un_instrument:
+        return _restore(job)
+    target = find_target(
+        job.target, base=job.base, shift=job.shift, strategy=job.strategy, file=job.targets
+    )
+    if job.files and not job.diff and not job.output:
+        raise UsageError("no folder for the copies; expected -o FOLDER (or --diff)")
+    if job.diff:
+        return _diff(job, target)
+    done: list[Instrumented] = []
+    if job.files:
+        assert job.output is not None
+        if job.output != "-":
+            output_paths(job.files, Path(job.output))  # before the name file is touched
+        elif len(job.files) != 1:
+            raise UsageError("-o - takes one source file; expected a folder for several")
+        done = instrument_files(job.files, _options(job, target, job.names))
+    output = b""
+    if job.output == "-":
+        output = encode(done[0].after)
+    elif done:
+        write_copies(done, Path(str(job.output)))
+    if job.header:
+        names = read_names(job.names) if job.names.exists() else NameFile()
+        write_text(job.header, profile_header(names.entries, target))
+    return Outcome(output, tuple(_notices(done, job, target)), _missed(done))
+
+
+def _options(job: Job, target: Target, names: Path) -> Options:
+    return Options(
+        target, names, Selection(job.only, job.exclude), job.first_tag, job.header is not None
+    )
+
+
+def _diff(job: Job, target: Target) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        # A dry run promises no tags: it allocates them in a copy of the name file.
+        names = Path(folder) / job.names.name
+        if job.names.exists():
+            write_text(names, read_names(job.names).text)
+        done = instrument_files(job.files, _options(job, target, names))
+    parts = [
+        line
+        for item in done
+        for line in difflib.unified_diff(
+            item.before.split("\n"),
+            item.after.split("\n"),
+            f"a/{item.path}".replace("a//", "/"),
+            f"b/{item.path}".replace("b//", "/"),
+            lineterm="",
+        )
+    ]
+    text = "".join(f"{line}\n" for line in parts)
+    return Outcome(encode(text), tuple(_notices(done, job, target)), _missed(done))
+
+
+def _restore(job: Job) -> Outcome:
+    texts = [restore(path) for path in job.files]
+    if job.diff:
+        raise UsageError("--un-instrument has no --diff; compare with the source instead")
+    if job.output == "-":
+        if len(texts) != 1:
+            raise UsageError("-o - takes one file; expected a folder for several")
+        return Outcome(encode(texts[0][1]))
+    if not job.output:
+        raise UsageError("no folder for the sources; expected -o FOLDER")
+    targets = output_paths(job.files, Path(job.output))
+    for target in targets:
+        if target.exists():
+            raise FileAccessError(f"{target}: exists; remove it, or name another folder")
+    for target, (_, text) in zip(targets, texts, strict=True):
+        write_bytes(target, encode(text))
+    return Outcome(notices=(f"{len(texts)} sources restored in {job.output}",))
+
+
+def _missed(done: Sequence[Instrumented]) -> tuple[Skipped, ...]:
+    return tuple(item for one in done for item in one.skipped if not item.wanted)
+
+
+def _notices(done: Sequence[Instrumented], job: Job, target: Target) -> list[str]:
+    if not done:
+        return []
+    missed = _missed(done)
+    lines = [str(item) for item in missed]
+    planted = [entry for one in done for entry in one.planted]
+    left = sum(len(one.skipped) for one in done) - len(missed)
+    counts = [f"{len(planted)} functions of {len(done)} files have triggers"]
+    if left:
+        counts.append(f"{left} left out as asked")
+    if missed:
+        counts.append(f"{len(missed)} without, see above")
+    lines.append(", ".join(counts))
+    highest = max((entry.value + 1 for entry in planted), default=0)
+    warning = target.warning(highest)
+    return [*lines, f"{job.names}: {warning}"] if warning else lines

@@ -1,0 +1,190 @@
+"""Source mode: triggers put into source text, everything else kept to the byte.
+
+`scan_source` finds the functions, `plant` writes the triggers once the name file has given each its
+tag. Between the two the caller may drop functions or correct their names. The text keeps its line
+numbers: what has to stand before the first function goes onto a line that is there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kprof.errors import InstrumentError
+from kprof.instrument.branches import Branches
+from kprof.instrument.edits import Edit, apply_edits, has_edits
+from kprof.instrument.functions import Function, Unbalanced, find_functions
+from kprof.instrument.shadow import Shadow, shadow_of
+from kprof.instrument.strategy import CannotPlant, function_edits, prologue
+from kprof.instrument.targets import Target
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A function without triggers: its name, where it is, and why."""
+
+    name: str
+    file: str
+    line: int
+    reason: str
+    wanted: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.name}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The functions of one source text.
+
+    Attributes
+    ----------
+    path
+        The file as messages name it.
+    shadow
+        The text.
+    functions
+        Every function by the offset of its ``{`` in the shadow, on whichever way it was found.
+    ways
+        Each way through the text as its functions and its shadow text.
+    boundaries
+        Offsets at which declarations at file scope begin, on the first way.
+    """
+
+    path: str
+    shadow: Shadow
+    branches: Branches
+    functions: Mapping[int, Function]
+    ways: Sequence[tuple[str, Sequence[Function]]]
+    boundaries: Sequence[int]
+
+    def line(self, function: Function) -> int:
+        """The line of a function's name."""
+        return self.shadow.line(function.head.offset)
+
+    def skip(self, function: Function, reason: str, *, wanted: bool = False) -> Skipped:
+        """This function as one without triggers; `wanted` that way by the user."""
+        return Skipped(function.name, self.path, self.line(function), reason, wanted)
+
+
+def scan_source(raw: str, path: str) -> Scan:
+    """Find the functions of a source text.
+
+    Raises
+    ------
+    InstrumentError
+        It has triggers already, or its brackets or directives do not match.
+    """
+    if has_edits(raw):
+        raise InstrumentError(
+            [
+                f"{path}: has been instrumented already (instrument the original, or get it back "
+                "with --un-instrument)"
+            ]
+        )
+    shadow = shadow_of(raw)
+    branches = Branches(shadow)
+    if not branches.balanced:
+        raise InstrumentError([f"{path}: an #if and its #endif do not match"])
+    functions: dict[int, Function] = {}
+    ways: list[tuple[str, Sequence[Function]]] = []
+    boundaries: list[int] = []
+    problem: Unbalanced | None = None
+    for code in branches.ways():
+        seen: list[int] | None = None if boundaries else boundaries
+        try:
+            found = find_functions(code, expanded=False, boundaries=seen)
+        except Unbalanced as error:
+            problem = problem or error
+            continue
+        ways.append((code, found))
+        for function in found:
+            functions.setdefault(function.brace, function)
+    if problem is not None and not ways:
+        line = shadow.line(problem.args[0])
+        raise InstrumentError([f"{path}:{line}: syntax error: this {{ has no matching }}"])
+    return Scan(path, shadow, branches, dict(sorted(functions.items())), ways, boundaries)
+
+
+def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, tuple[Skipped, ...]]:
+    """The text with triggers, and the functions that could not have theirs.
+
+    Parameters
+    ----------
+    tags
+        Entry tags by the offset of the function's ``{``; functions not in it are left alone.
+    """
+    edits: dict[tuple[int, int], Edit] = {}
+    failed: dict[int, Skipped] = {}
+    for code, found in scan.ways:
+        view = replace(scan.shadow, code=code)
+        for function in found:
+            if function.brace not in tags or function.brace in failed:
+                continue
+            inner = [other for other in found if other.outer is function]
+            try:
+                new = function_edits(view, function, inner, tags[function.brace], target)
+            except CannotPlant as error:
+                failed[function.brace] = scan.skip(function, str(error))
+                continue
+            edits.update({(edit.offset, edit.rank): edit for edit in new})
+    planted = [tag for brace, tag in tags.items() if brace not in failed]
+    if not edits:
+        return scan.shadow.raw, tuple(failed.values())
+    text = prologue(target, sorted(planted))
+    top = _top_edit(scan, text) if text else None
+    return apply_edits(scan.shadow.raw, [*edits.values(), *([top] if top else [])]), tuple(
+        failed.values()
+    )
+
+
+def _top_edit(scan: Scan, text: str) -> Edit:
+    """Put `text` at file scope before every function, on no condition that one is not on."""
+    functions = list(scan.functions.values())
+    common = scan.branches.chain(functions[0].brace)
+    for function in functions[1:]:
+        chain = scan.branches.chain(function.brace)
+        same = 0
+        while same < min(len(common), len(chain)) and common[same] is chain[same]:
+            same += 1
+        common = common[:same]
+    first = min(functions, key=lambda function: function.start)
+    for offset in _places(scan, first):
+        chain = scan.branches.chain(offset)
+        if chain == common[: len(chain)]:
+            return Edit(scan.shadow.place(offset, before=False), 0, text + " ")
+    ending = "\r\n" if "\r\n" in scan.shadow.raw else "\n"
+    name = scan.path.replace("\\", "\\\\").replace('"', '\\"')
+    return Edit(0, 0, f'{text}{ending}#line 1 "{name}"{ending}')
+
+
+def _places(scan: Scan, first: Function) -> Iterator[int]:
+    """Offsets at file scope before the first function, nearest first."""
+    code, joined = scan.shadow.code, scan.shadow.joined
+    starts = [start for start, _ in scan.shadow.directives]
+    end = first.brace
+    for boundary in reversed([offset for offset in scan.boundaries if offset <= first.start]):
+        token = end - len(code[boundary:end].lstrip())
+        line = token
+        while line >= boundary:
+            if _is_free(scan, starts, line):
+                yield line
+            line = joined.rfind("\n", boundary, line - 1) + 1 if line > boundary else -1
+            if line == 0:
+                break
+        if boundary == 0 and _is_free(scan, starts, 0):
+            yield 0
+        end = boundary
+
+
+def _is_free(scan: Scan, starts: Sequence[int], offset: int) -> bool:
+    """Can a declaration be put here: not in a comment, nor on the line of a directive?"""
+    joined = scan.shadow.joined
+    index = bisect_right(starts, offset)
+    if index and offset <= scan.shadow.directives[index - 1][1]:
+        return False
+    if index < len(starts) and "\n" not in joined[offset : starts[index]]:
+        return False
+    comment = joined.rfind("/*", 0, offset)
+    return comment < 0 or joined.find("*/", comment + 2) + 2 <= offset

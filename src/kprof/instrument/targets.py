@@ -1,0 +1,227 @@
+"""What fires a trigger on each kind of target.
+
+A target is a template of C statements. In it ``{address}`` becomes base + (tag << shift) (in
+decimal; with a symbol as the base, ``symbol+offset``), ``{tag}`` the tag, and ``{size}`` the 68k's
+size suffix. Users add their own in a file of sections (see `read_targets`)::
+
+    [z80]
+    fire = __asm__ volatile("in a,({tag})" : : : "a");
+    strategy = returns
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kprof.errors import InstrumentError, UsageError
+from kprof.files import read_bytes
+
+STRATEGIES = ("cleanup", "returns")
+_SYMBOL = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A way to fire a trigger.
+
+    Attributes
+    ----------
+    name
+        What ``--target`` calls it.
+    fire
+        The template: statements, each with its semicolon.
+    far
+        The template where the address is past `near`; "" where `fire` will do.
+    near
+        The highest address that `fire` reaches.
+    declares
+        What stands once before the first function.
+    strategy
+        "cleanup" or "returns" (see `strategy`).
+    base, shift
+        The address of a tag is base + (tag << shift); the base may be a symbol.
+    """
+
+    name: str
+    fire: str
+    far: str = ""
+    near: int = 0x7FFF
+    declares: str = ""
+    strategy: str = "cleanup"
+    base: int | str = 0
+    shift: int = 0
+
+    def statement(self, tag: int) -> str:
+        """The C statements that fire `tag`."""
+        offset = tag << self.shift
+        if isinstance(self.base, str):
+            address, size, beyond = f"{self.base}+{offset}", "", bool(self.far)
+        else:
+            place = self.base + offset
+            short = place <= 0x7FFF or place >= 0xFFFF8000
+            address, size = str(place), ".w" if short else ".l"
+            beyond = bool(self.far) and place > self.near
+        template = self.far if beyond else self.fire
+        filled = template.replace("{address}", address).replace("{size}", size)
+        return filled.replace("{tag}", str(tag))
+
+    @property
+    def plants(self) -> bool:
+        """Does it put anything into the code?"""
+        return bool(self.fire)
+
+    def warning(self, tag: int) -> str:
+        """What the user should know when tags go as high as `tag`, or ""."""
+        if self.name != "m68k" or isinstance(self.base, str):
+            return ""
+        address = self.base + (tag << self.shift)
+        if address <= 0x7FFF or address >= 0xFFFF8000:
+            return ""
+        return (
+            f"tags go up to {tag}, address {address:#x}: past 0x7fff the trigger is tst.b with a "
+            "long address, 6 bytes instead of 4 (give the functions that matter low values)"
+        )
+
+
+_BYTE = "(*(volatile unsigned char *)({address}ul))"
+_TARGETS = (
+    Target("m68k", '__asm__ volatile("tst.b {address}{size}");'),
+    Target(
+        "i386",
+        '__asm__ volatile("{testb %%al,{address}|test BYTE PTR ds:{address},al}":::"cc");',
+    ),
+    Target(
+        "x86-64",
+        '__asm__ volatile("{testb %%al,{address}|test BYTE PTR ds:{address},al}":::"cc");',
+        far='__asm__ volatile("{testb %%al,(%0)|test BYTE PTR [%0],al}"::"r"({address}):"cc");',
+        near=0x7FFFFFFF,
+    ),
+    Target(
+        "arm",
+        'unsigned long kprof_t;__asm__ volatile("ldrb %0,[%1]":"=r"(kprof_t):"r"({address}ul));',
+    ),
+    Target(
+        "thumb",
+        'unsigned long kprof_t;__asm__ volatile("ldrb %0,[%1]":"=l"(kprof_t):"l"({address}ul));',
+    ),
+    Target("aarch64", '__asm__ volatile("ldrb wzr,[%0]"::"r"({address}ul));'),
+    Target("riscv", '__asm__ volatile("lbu zero,0(%0)"::"r"({address}ul));'),
+    Target("mmio", f"(void){_BYTE};", strategy="returns"),
+    Target("soft", "kprof_event({tag}u);", declares="extern void kprof_event(unsigned);"),
+    Target("none", ""),
+)
+TARGETS = {target.name: target for target in _TARGETS}
+
+
+def find_target(
+    name: str,
+    *,
+    base: str | None = None,
+    shift: int | None = None,
+    strategy: str | None = None,
+    file: Path | str | None = None,
+) -> Target:
+    """The target of this name, a user's own from `file` first.
+
+    Parameters
+    ----------
+    base
+        A number in C's notation, or a symbol of the program.
+    shift
+        0, 1 or 2 for an event RAM on an 8, 16 or 32-bit bus.
+
+    Raises
+    ------
+    UsageError
+        There is no such target, or a setting makes no sense.
+    """
+    known = {**TARGETS, **(read_targets(file) if file else {})}
+    target = known.get(name)
+    if target is None:
+        raise UsageError(f"no target {name!r}; expected one of {', '.join(known)}")
+    if base is not None:
+        target = replace(target, base=_base(base, target))
+    if shift is not None:
+        if not 0 <= shift <= 8:
+            raise UsageError(f"the shift is {shift}; expected 0 to 8")
+        target = replace(target, shift=shift)
+    return replace(target, strategy=strategy) if strategy else target
+
+
+def read_targets(path: Path | str) -> dict[str, Target]:
+    """The targets of a file: a section each, with ``fire`` and optionally ``far``, ``near``,
+    ``declares``, ``strategy``, ``base`` and ``shift``.
+
+    Raises
+    ------
+    InstrumentError
+        With every problem in it.
+    """
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(read_bytes(path).decode("utf-8"), str(path))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise InstrumentError([f"{path}: not a file of targets: {reason}"]) from error
+    problems: list[str] = []
+    targets: dict[str, Target] = {}
+    for name in parser.sections():
+        try:
+            targets[name] = _target(name, dict(parser.items(name)))
+        except ValueError as error:
+            problems.append(f"{path}: [{name}]: {error}")
+    if problems:
+        raise InstrumentError(problems)
+    return targets
+
+
+def _target(name: str, settings: dict[str, str]) -> Target:
+    known = {"fire", "far", "near", "declares", "strategy", "base", "shift", "like"}
+    unknown = sorted(set(settings) - known)
+    if unknown:
+        raise ValueError(f"unknown setting {unknown[0]!r}; expected {', '.join(sorted(known))}")
+    like = settings.get("like")
+    if like is not None and like not in TARGETS:
+        raise ValueError(f"like = {like!r}; expected one of {', '.join(TARGETS)}")
+    target = replace(TARGETS[like], name=name) if like else Target(name, "")
+    if not like and "fire" not in settings:
+        raise ValueError("no 'fire'; expected the C statement that fires a trigger")
+    strategy = settings.get("strategy", target.strategy)
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy = {strategy!r}; expected {' or '.join(STRATEGIES)}")
+    return replace(
+        target,
+        fire=settings.get("fire", target.fire),
+        far=settings.get("far", target.far),
+        near=_number("near", settings.get("near", str(target.near))),
+        declares=settings.get("declares", target.declares),
+        strategy=strategy,
+        base=_base(settings["base"], target) if "base" in settings else target.base,
+        shift=_number("shift", settings.get("shift", str(target.shift))),
+    )
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise ValueError(f"{name} = {text!r}; expected a number such as 0x4000") from None
+
+
+def _base(text: str, target: Target) -> int | str:
+    if not _SYMBOL.fullmatch(text):
+        try:
+            value = int(text, 0)
+        except ValueError:
+            raise UsageError(
+                f"the base is {text!r}; expected an address such as 0xfe0000, or a symbol"
+            ) from None
+        if value < 0:
+            raise UsageError(f"the base is {text!r}; expected an address from 0 up")
+        return value
+    if target.name not in ("m68k", "i386"):
+        raise UsageError(f"target {target.name} takes a number as its base, not the symbol {text}")
+    return text
