@@ -1,0 +1,28 @@
+| boot.S: in the EPROM. Copies the kernel to RAM and starts it there; after that the EPROM is only read
+| by triggers.
+
+        .section .boot,"ax"
+        .long   __stack_top
+        .long   boot
+        .rept   254                     | nothing may happen before the kernel has its own vectors
+        .long   halt
+        .endr
+
+        .globl  boot
+boot:   move.w  #0x2700,%sr
+        lea     __kernel_load,%a0
+        lea     __kernel_start,%a1
+        lea     __kernel_end,%a2
+1:      move.l  (%a0)+,(%a1)+
+        cmpa.l  %a2,%a1
+        bcs     1b
+        lea     __bss_end,%a2
+2:      clr.l   (%a1)+
+        cmpa.l  %a2,%a1
+        bcs     2b
+        lea     vectors,%a0
+        movec   %a0,%vbr                | exceptions must not read the EPROM: they would be events
+        jmp     kernel_main
+
+halt:   stop    #0x2700
+        bra     halt

@@ -1,0 +1,131 @@
+"""Kernel images: an ELF file is read into an EPROM image, memory contents and symbols.
+
+A segment goes where its *physical* address says (what an EPROM programmer uses): below 64 KB into
+the EPROM, in RAM straight into the RAM, as a monitor's download would. A kernel without anything at
+address 0 gets a reset vector of ours: stack at the top of RAM, start at the ELF's entry.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from kprof.board.eprom import EPROM_BYTES, ERASED
+from kprof.errors import BoardError
+from kprof.files import read_bytes
+
+_EM_68K = 4
+_ET_EXEC = 2
+_PT_LOAD = 1
+_SHT_SYMTAB = 2
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol of the kernel: address and size in bytes."""
+
+    address: int
+    size: int
+
+
+@dataclass(frozen=True)
+class KernelImage:
+    """What goes into the board.
+
+    Attributes
+    ----------
+    eprom
+        Contents of the EPROM, up to 65,536 bytes from address 0.
+    memory
+        (address, bytes) to put into RAM before the reset.
+    entry
+        The ELF's entry point; 0 for a plain EPROM image.
+    symbols
+        By name; static ones included, the last of several with one name.
+    """
+
+    eprom: bytes
+    memory: tuple[tuple[int, bytes], ...]
+    entry: int
+    symbols: dict[str, Symbol]
+
+
+def load_kernel(path: Path | str) -> KernelImage:
+    """Read an ELF executable for the 68k, or a plain EPROM image (anything up to 64 KB that is no ELF).
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be read.
+    BoardError
+        It is not for this board; the message says why.
+    """
+    data = read_bytes(path)
+    if data[:4] == b"\x7fELF":
+        try:
+            return parse_elf(data, str(path))
+        except struct.error as error:
+            raise BoardError(f"{path}: the ELF file is cut short or damaged ({error})") from error
+    if not 8 <= len(data) <= EPROM_BYTES:
+        raise BoardError(
+            f"{path}: {len(data)} bytes and no ELF header; expected an ELF executable for the 68k, "
+            f"or an EPROM image of 8..{EPROM_BYTES} bytes"
+        )
+    return KernelImage(data, (), 0, {})
+
+
+def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
+    """The image in an ELF file's bytes; raises `BoardError`, or `struct.error` where it is cut."""
+    if data[4:6] != b"\x01\x02":
+        raise BoardError(f"{source}: not a 32-bit big-endian ELF file; is it built for the 68k?")
+    kind, machine, _, entry, segments, sections = struct.unpack_from(">HHIIII", data, 16)
+    if machine != _EM_68K:
+        raise BoardError(f"{source}: ELF machine {machine}; expected {_EM_68K}, the 68k")
+    if kind != _ET_EXEC:
+        raise BoardError(f"{source}: not linked (ELF type {kind}); expected an executable")
+    segment_size, segment_count, section_size, section_count = struct.unpack_from(">4H", data, 42)
+    eprom: dict[int, bytes] = {}
+    memory: list[tuple[int, bytes]] = []
+    for number in range(segment_count):
+        at = segments + number * segment_size
+        type_, offset, _, address, size = struct.unpack_from(">5I", data, at)
+        if type_ != _PT_LOAD or not size:
+            continue
+        content = data[offset : offset + size]
+        if len(content) != size:
+            raise BoardError(f"{source}: the ELF file is cut short in its segment {number}")
+        if address + size <= EPROM_BYTES:
+            eprom[address] = content
+        else:
+            memory.append((address, content))
+    if not eprom and not memory:
+        raise BoardError(f"{source}: nothing to load in it")
+    symbols = _symbols(data, sections, section_size, section_count)
+    return KernelImage(_burn(eprom), tuple(memory), entry, symbols)
+
+
+def _burn(segments: dict[int, bytes]) -> bytes:
+    size = max((address + len(content) for address, content in segments.items()), default=0)
+    image = bytearray([ERASED]) * size
+    for address, content in segments.items():
+        image[address : address + len(content)] = content
+    return bytes(image)
+
+
+def _symbols(data: bytes, sections: int, entry_size: int, count: int) -> dict[str, Symbol]:
+    symbols: dict[str, Symbol] = {}
+    headers = [
+        struct.unpack_from(">10I", data, sections + number * entry_size) for number in range(count)
+    ]
+    for header in headers:
+        if header[1] != _SHT_SYMTAB or header[6] >= count:
+            continue
+        strings = headers[header[6]][4]
+        for at in range(header[4], header[4] + header[5], 16):
+            name_at, address, size = struct.unpack_from(">III", data, at)
+            start = strings + name_at
+            name = data[start : data.find(b"\0", start)].decode("latin-1")
+            if name:
+                symbols[name] = Symbol(address, size)
+    return symbols

@@ -1,0 +1,231 @@
+"""The MD20, the simulated board: a 68020 at 20 MHz with the Profiler in its EPROM socket.
+
+========== =================================================== ===== ===========
+address    what                                                port  wait states
+========== =================================================== ===== ===========
+0x000000   EPROM, 64 KB; the Profiler is on its socket         8     2
+0x100000   RAM, 1 MB                                           32    0
+0x400000   DUART; its interrupt is level 5                     8     2
+0x470000   Ethernet controller's registers; level 4            16    12
+0x480000   Ethernet controller's buffer memory, 64 KB          16    12
+========== =================================================== ===== ===========
+
+Interrupts are autovectored. An access anywhere else ends the run with an error. The board's clock
+is the CPU's; the Profiler has its own oscillator, by default 31 ppm fast and 0.37 of a tick into a
+period: on a common time base short intervals would be measured with a bias, always the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from types import TracebackType
+
+from kprof.board.bus import BytePort, Nothing, SlowMemory, WordPort
+from kprof.board.cpu import PAGE_BYTES, Cpu
+from kprof.board.duart import Duart
+from kprof.board.elf import KernelImage
+from kprof.board.eprom import EpromSocket
+from kprof.board.ethernet import Ethernet
+from kprof.board.profiler import Profiler, Switch
+from kprof.board.serial_channel import NEVER
+from kprof.board.traffic import data_stream
+from kprof.errors import BoardError
+
+HZ = 20_000_000
+RAM_BASE = 0x10_0000
+RAM_BYTES = 0x10_0000
+DUART_BASE = 0x40_0000
+ETHERNET_BASE = 0x47_0000
+BUFFER_BASE = 0x48_0000
+DEFAULT_PPM = 31
+DEFAULT_PHASE = Fraction(37, 100)
+_MEMORY_BYTES = BUFFER_BASE + PAGE_BYTES
+_GAPS = (
+    (PAGE_BYTES, RAM_BASE),
+    (RAM_BASE + RAM_BYTES, DUART_BASE),
+    (DUART_BASE + PAGE_BYTES, ETHERNET_BASE),
+)
+_EPROM_WAIT, _DUART_WAIT, _ETHERNET_WAIT = 2, 2, 12
+_DUART_LEVEL, _ETHERNET_LEVEL = 5, 4
+_MAX_SLICE = HZ // 100
+
+
+class MD20:
+    """The assembled board, just after power-up.
+
+    Parameters
+    ----------
+    kernel
+        What is in the EPROM and, where it was linked so, in RAM.
+    profiler
+        The Profiler on the socket; by default one with power-up noise in its RAM.
+    traffic
+        What comes over the Ethernet; by default `data_stream`.
+
+    Attributes
+    ----------
+    cpu, profiler, duart, ethernet
+        The parts.
+    log
+        Every event since the last `record`: (clock, tag), those that met a full RAM included.
+    """
+
+    def __init__(
+        self,
+        kernel: KernelImage,
+        *,
+        profiler: Profiler | None = None,
+        traffic: Iterator[tuple[int, bytes]] | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.profiler = profiler or Profiler(HZ, ppm=DEFAULT_PPM, phase=DEFAULT_PHASE)
+        self.cpu = Cpu(_MEMORY_BYTES)
+        try:
+            self._assemble(traffic if traffic is not None else data_stream(HZ))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> MD20:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Switch the board off; another one can be made."""
+        self.cpu.close()
+
+    @property
+    def now(self) -> int:
+        """Clocks since power-up."""
+        return self.cpu.now
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since power-up, on the board."""
+        return self.cpu.now / HZ
+
+    @property
+    def idle(self) -> bool:
+        """The CPU waits for an interrupt, with none masked."""
+        return self.cpu.stopped and self.cpu.mask == 0
+
+    def record(self, stop_at: int) -> None:
+        """Turn the Profiler to RUN; `run` returns once it holds `stop_at` events."""
+        self.log.clear()
+        self._stop_at = stop_at
+        self._reached = False
+        self.profiler.turn(Switch.RUN, self.now)
+
+    def run(self, until: int, *, to_idle: bool = False) -> None:
+        """Let the board run to clock `until`; less where `record` asked for it.
+
+        Parameters
+        ----------
+        until
+            The clock to stop at; the instruction that passes it is finished.
+        to_idle
+            Return as soon as the CPU waits for an interrupt.
+
+        Raises
+        ------
+        BoardError
+            The kernel left the memory that there is, or stopped for good.
+        """
+        self._reached = False
+        while self.cpu.now < until and not self._reached:
+            now = self.cpu.now
+            self.ethernet.advance(now)
+            self._lines()
+            self.cpu.run(min(until, self.ethernet.due(), self.duart.due(now), now + _MAX_SLICE))
+            if self.cpu.stopped:
+                if self.cpu.mask == 7:
+                    raise BoardError(
+                        f"the kernel stopped with all interrupts masked, near pc 0x{self.cpu.pc:06x}"
+                    )
+                if to_idle and self.cpu.mask == 0:
+                    return
+
+    def peek(self, symbol: str) -> int:
+        """The value of a variable of the kernel (1, 2 or 4 bytes, unsigned).
+
+        Raises
+        ------
+        BoardError
+            The kernel has no such symbol.
+        """
+        found = self.kernel.symbols.get(symbol)
+        if found is None:
+            raise BoardError(f"the kernel has no symbol {symbol}")
+        return int.from_bytes(self.cpu.peek(found.address, found.size or 4), "big")
+
+    def _assemble(self, traffic: Iterator[tuple[int, bytes]]) -> None:
+        cpu = self.cpu
+        self.duart = Duart(HZ)
+        self.ethernet = Ethernet(
+            HZ,
+            lambda offset, size: cpu.peek(BUFFER_BASE + offset, size),
+            lambda offset, data: cpu.poke(BUFFER_BASE + offset, data),
+            traffic,
+        )
+        self.log: list[tuple[int, int]] = []
+        self._stop_at = 0
+        self._reached = False
+        self.duart.changed = self.ethernet.changed = self._changed
+        self.duart.skip = self._skip
+        self.profiler.on_event = self._on_event
+        nothing = Nothing(cpu)
+        cpu.on_nothing(nothing.fault)
+        for start, end in _GAPS:
+            cpu.map(start, (end - start) // PAGE_BYTES, nothing)
+        cpu.map(0, 1, BytePort(cpu, EpromSocket(self._eprom(), self.profiler), _EPROM_WAIT))
+        cpu.map(DUART_BASE, 1, BytePort(cpu, self.duart, _DUART_WAIT))
+        cpu.map(ETHERNET_BASE, 1, WordPort(cpu, self.ethernet, _ETHERNET_WAIT))
+        cpu.map(BUFFER_BASE, 1, SlowMemory(cpu, _ETHERNET_WAIT))
+        for address, content in self.kernel.memory:
+            if not RAM_BASE <= address <= RAM_BASE + RAM_BYTES - len(content):
+                raise BoardError(
+                    f"a segment of the kernel is at 0x{address:08x}..0x{address + len(content):08x}; "
+                    f"the board has an EPROM at 0..0xffff and RAM at 0x{RAM_BASE:06x}.."
+                    f"0x{RAM_BASE + RAM_BYTES - 1:06x}"
+                )
+            cpu.poke(address, content)
+        cpu.reset()
+
+    def _eprom(self) -> bytes:
+        if self.kernel.eprom:
+            return self.kernel.eprom
+        return (RAM_BASE + RAM_BYTES).to_bytes(4, "big") + self.kernel.entry.to_bytes(4, "big")
+
+    def _on_event(self, now: int, tag: int) -> None:
+        self.log.append((now, tag))
+        if len(self.log) == self._stop_at:
+            self._reached = True
+            self.cpu.end_slice()
+
+    def _lines(self) -> None:
+        """Put the devices' interrupt lines to the CPU."""
+        if self.duart.irq(self.cpu.now):
+            self.cpu.interrupt(_DUART_LEVEL)
+        elif self.ethernet.irq():
+            self.cpu.interrupt(_ETHERNET_LEVEL)
+        else:
+            self.cpu.interrupt(0)
+
+    def _changed(self) -> None:
+        self._lines()
+        self.cpu.end_slice()
+
+    def _skip(self, until: int) -> None:
+        left = self.cpu.slice_left
+        if until < NEVER:
+            left = min(left, until - self.cpu.now)
+        if left > 0:
+            self.cpu.wait(left)

@@ -1,0 +1,139 @@
+"""One channel of the DUART: transmitter, receiver with its FIFO, baud rate.
+
+A byte takes ten bit times (8N1) in each direction. The transmitter has a holding register before
+its shift register; the receiver's FIFO holds three bytes, and a byte that meets a full FIFO is lost
+(overrun, SR bit 4).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+NEVER = 1 << 62
+FIFO_BYTES = 3
+EXTERNAL_BAUD = 115_200
+_BAUD = (50, 110, 134, 200, 300, 600, 1200, 1050, 2400, 4800, 7200, 9600, 38400, 9600)
+
+
+class SerialChannel:
+    """One channel; `now` is the board's clock count throughout.
+
+    Attributes
+    ----------
+    sent
+        Bytes that left the transmitter, for the line to take away.
+    lost
+        Bytes that met a full FIFO.
+    """
+
+    def __init__(self, board_hz: int) -> None:
+        self.sent = bytearray()
+        self.lost = 0
+        self._board_hz = board_hz
+        self._byte_clocks = board_hz * 10 // 9600
+        self._mode = [0, 0]
+        self._mode_at = 0
+        self._tx_on = self._rx_on = False
+        self._tx_free = 0
+        self._fifo: deque[int] = deque()
+        self._line: deque[int] = deque()
+        self._arrives = NEVER
+        self._overrun = False
+
+    @property
+    def line_idle(self) -> bool:
+        """No byte is on its way to the receiver."""
+        return not self._line
+
+    def feed(self, data: bytes, now: int) -> None:
+        """Bytes start on the line towards the receiver, one byte time each."""
+        if not data:
+            return
+        if not self._line:
+            self._arrives = now + self._byte_clocks
+        self._line.extend(data)
+
+    def next_arrival(self, now: int) -> int:
+        """When the next byte is in the receiver; NEVER with an idle line."""
+        self._receive(now)
+        return self._arrives if self._line else NEVER
+
+    def tx_ready(self, now: int) -> bool:
+        """Whether the holding register is empty."""
+        return self._tx_on and now >= self.tx_ready_at
+
+    @property
+    def tx_ready_at(self) -> int:
+        """When the holding register is empty."""
+        return self._tx_free - self._byte_clocks
+
+    def status(self, now: int) -> int:
+        """SR: RxRDY 01, FFULL 02, TxRDY 04, TxEMT 08, overrun 10."""
+        self._receive(now)
+        value = 0x01 if self._fifo else 0
+        if len(self._fifo) == FIFO_BYTES:
+            value |= 0x02
+        if self.tx_ready(now):
+            value |= 0x04
+            if now >= self._tx_free:
+                value |= 0x08
+        return value | (0x10 if self._overrun else 0)
+
+    def interrupts(self, now: int) -> int:
+        """The channel's bits of ISR: TxRDY 01, RxRDY 02."""
+        status = self.status(now)
+        return status >> 2 & 1 | (status & 1) << 1
+
+    def read(self, register: int, now: int) -> int:
+        """Read register 0 (mode) or 3 (receiver); `status` is register 1."""
+        if register == 3:
+            self._receive(now)
+            return self._fifo.popleft() if self._fifo else 0
+        value = self._mode[self._mode_at]
+        self._mode_at = 1
+        return value
+
+    def write(self, register: int, value: int, now: int) -> None:
+        """Write register 0 (mode), 1 (clock select), 2 (command) or 3 (transmitter)."""
+        if register == 0:
+            self._mode[self._mode_at] = value
+            self._mode_at = 1
+        elif register == 1:
+            select = value & 15
+            baud = _BAUD[select] if select < len(_BAUD) else EXTERNAL_BAUD
+            self._byte_clocks = self._board_hz * 10 // baud
+        elif register == 2:
+            self._command(value)
+        elif self._tx_on:
+            self._tx_free = max(now, self._tx_free) + self._byte_clocks
+            self.sent.append(value)
+
+    def _command(self, value: int) -> None:
+        if value & 3:
+            self._rx_on = bool(value & 1)
+        if value & 12:
+            self._tx_on = bool(value & 4)
+        command = value >> 4 & 7
+        if command == 1:
+            self._mode_at = 0
+        elif command == 2:
+            self._rx_on = False
+            self._fifo.clear()
+        elif command == 3:
+            self._tx_on = False
+            self._tx_free = 0
+        elif command == 4:
+            self._overrun = False
+
+    def _receive(self, now: int) -> None:
+        """Move what has arrived by `now` from the line into the FIFO."""
+        while self._line and self._arrives <= now:
+            byte = self._line.popleft()
+            self._arrives += self._byte_clocks
+            if not self._rx_on:
+                continue
+            if len(self._fifo) < FIFO_BYTES:
+                self._fifo.append(byte)
+            else:
+                self.lost += 1
+                self._overrun = True
