@@ -1,0 +1,314 @@
+"""The replay: events in order -> one row a call. The one place that knows what events mean.
+
+Everything here is written in the part of Python that runs on plain lists (fast in CPython) and,
+unchanged, compiled by numba on arrays (`kprof.analysis.fast`). So: flat integer columns instead of
+objects, constants instead of enums, capacities that the caller provides (`kprof.analysis.machine`).
+
+An event is a time (ticks since the first event) and an *op*, made from its tag by
+`kprof.analysis.tags`::
+
+    op <  0              exit of function -1 - op
+    op <  SPECIAL        entry of function op
+    otherwise            SPECIAL + 8 * function + kind, kind one of INLINE .. SWTCH_EXIT
+
+A call's net time is its elapsed time less that of the calls inside it, so only the exit of a call
+costs arithmetic: `child` is the elapsed time of what the running call has called so far.
+
+Contexts. One context runs: its stack is `s_*[0..sp]`, slot 0 standing for what runs below the
+calls that were seen entering. A switch-out puts the stack of a task into the pool (a linked list of
+frames, top first) at the end of the queue and takes the system context's; a switch-in does the
+reverse. Which task a switch-in resumes is not in the events: `kprof.analysis.foresee` looks at the
+events up to the next switch for the exits at the base, and takes the suspended context whose open
+calls they close from the top; of several the one that explains most exits, then the one suspended
+longest. None: a context not seen before. The look ahead ends after `WINDOW` events.
+
+The frames of a resumed context are marked one at a time, the highest first (`MARK` on its
+function), so that the fast path of an exit never has to ask whether the call began in an earlier
+slice.
+
+Rows. `r_fn, r_elapsed, r_net` are written for every row; `r_away` and `r_flags` are zero before and
+written where they are not; the others only with `detail`. Places are event numbers. The context
+of rows from before the first switch is -1; `state[FIRST]` says at the end which it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kprof.analysis.contexts import mark_switch, switch_in, switch_out
+from kprof.analysis.foresee import foresee
+from kprof.analysis.frames import emit, push
+from kprof.analysis.states import (
+    BASE,
+    CAME_BY,
+    CHILD,
+    CONTEXT,
+    FREE,
+    INLINE,
+    INNER,
+    MARK,
+    MARK_IN,
+    MARK_INLINE,
+    MARK_OUT,
+    MODE,
+    NEED_MORE,
+    ORPHAN,
+    QUEUED,
+    RESUMED,
+    SLICE_CHILD,
+    SLICE_TIME,
+    SP,
+    SPECIAL,
+    SWITCH_IN,
+    SWITCH_OUT,
+    SWTCH_ENTRY,
+    SWTCH_EXIT,
+    SYSTEM,
+    SYSTEM_CHILD,
+    SYSTEM_SP,
+    SYSTEM_TOP,
+    TASK,
+    UNWOUND,
+)
+
+
+def step(
+    times: Any,
+    ops: Any,
+    start: int,
+    stop: int,
+    last: bool,
+    at: int,
+    detail: bool,
+    state: Any,
+    tables: Any,
+    stack: Any,
+    pool: Any,
+    queue: Any,
+    look: Any,
+    rows: Any,
+) -> Any:
+    """Replay events `start`..`stop`; returns (the next event to replay, rows written).
+
+    It stops early at a switch-in whose context needs more events than there are; with `last` there
+    are no more. `at` is the number of the event at index 0.
+    """
+    nest, _ = tables
+    s_fn, s_time, s_child, _, _, s_place = stack
+    r_fn, r_elapsed, r_net, _, r_flags, r_entry, r_exit, r_parent, r_depth, r_context, r_part = rows
+    sp = state[SP]
+    child = state[CHILD]
+    special = SPECIAL
+    inner = INNER
+    m = 0
+    for i in range(start, stop):
+        op = ops[i]
+        now = times[i]
+        if op < 0:
+            fn = -1 - op
+            if s_fn[sp] == fn:
+                elapsed = now - s_time[sp]
+                r_fn[m] = fn
+                r_elapsed[m] = elapsed
+                r_net[m] = elapsed - child
+                child = s_child[sp] + elapsed
+                open_calls = nest[fn] - 1
+                nest[fn] = open_calls
+                if open_calls:
+                    r_flags[m] = inner
+                if detail:
+                    r_entry[m] = s_place[sp]
+                    r_exit[m] = at + i
+                    r_parent[m] = s_place[sp - 1]
+                    r_depth[m] = sp - 1
+                    r_context[m] = state[CONTEXT]
+                    r_part[m] = r_net[m]
+                sp -= 1
+                m += 1
+            else:
+                state[SP] = sp
+                state[CHILD] = child
+                m = _leave(fn, now, at + i, m, state, tables, stack, pool, queue, rows)
+                sp = state[SP]
+                child = state[CHILD]
+        elif op < special:
+            sp += 1
+            s_fn[sp] = op
+            s_time[sp] = now
+            s_child[sp] = child
+            child = 0
+            nest[op] += 1
+            if detail:
+                s_place[sp] = at + i
+        else:
+            kind = (op - SPECIAL) & 7
+            fn = (op - SPECIAL) >> 3
+            if kind == INLINE:
+                if detail:
+                    since = s_time[sp]
+                    if sp <= state[BASE]:
+                        since = state[SLICE_TIME]
+                    r_fn[m] = fn
+                    r_elapsed[m] = now - since
+                    r_net[m] = 0
+                    r_flags[m] = MARK_INLINE
+                    r_exit[m] = at + i
+                    r_entry[m] = at + i
+                    r_parent[m] = s_place[sp]
+                    r_depth[m] = sp
+                    r_context[m] = state[CONTEXT]
+                    r_part[m] = 0
+                    m += 1
+            elif kind >= SWITCH_OUT:
+                state[SP] = sp
+                state[CHILD] = child
+                if kind in (SWITCH_OUT, SWTCH_ENTRY):
+                    if state[MODE] != SYSTEM and detail:
+                        m = mark_switch(fn, at + i, m, MARK_OUT, state, stack, rows)
+                    push(fn, now, at + i, state, tables, stack)
+                    if state[MODE] != SYSTEM:
+                        switch_out(fn, now, state, tables, stack, pool, queue)
+                elif kind == SWTCH_EXIT and (state[MODE] == TASK or nest[fn] > 0):
+                    m = _leave(fn, now, at + i, m, state, tables, stack, pool, queue, rows)
+                else:
+                    first = -1
+                    skip = -1
+                    if kind == SWTCH_EXIT:
+                        first = fn
+                    elif state[MODE] != TASK:
+                        skip = fn
+                    slot = foresee(
+                        ops, i, stop, last, first, skip, state, tables, pool, queue, look
+                    )
+                    if slot == NEED_MORE:
+                        return i, m
+                    if kind == SWITCH_IN:
+                        push(fn, now, at + i, state, tables, stack)
+                    m = switch_in(slot, fn, now, m, state, tables, stack, pool, queue, rows)
+                    if detail:
+                        m = mark_switch(fn, at + i, m, MARK_IN, state, stack, rows)
+                    if kind == SWTCH_EXIT:
+                        m = _leave(fn, now, at + i, m, state, tables, stack, pool, queue, rows)
+                sp = state[SP]
+                child = state[CHILD]
+    state[SP] = sp
+    state[CHILD] = child
+    return stop, m
+
+
+def _leave(
+    fn: int,
+    now: int,
+    place: int,
+    m: int,
+    state: Any,
+    tables: Any,
+    stack: Any,
+    pool: Any,
+    queue: Any,
+    rows: Any,
+) -> int:
+    """An exit that does not simply close the top call of this slice."""
+    nest, _ = tables
+    s_fn, s_time, s_child, s_away, s_net, s_place = stack
+    sp = state[SP]
+    child = state[CHILD]
+    if nest[fn] == 0:
+        return _leave_unseen(fn, now, place, m, state, tables, stack, pool, queue, rows)
+    base = state[BASE]
+    closing = True
+    while closing:
+        closed = s_fn[sp] & (MARK - 1)
+        elapsed = now - s_time[sp]
+        net = elapsed - child
+        part = net
+        away = 0
+        flags = 0
+        if closed == fn:
+            closing = False
+        else:
+            flags = UNWOUND
+        if sp <= base:
+            flags |= RESUMED
+            away = s_away[sp]
+            part = net - s_net[sp]
+        nest[closed] -= 1
+        if nest[closed] > 0:
+            flags |= INNER
+        m = emit(
+            m, closed, elapsed, net, away, flags, s_place[sp], place, s_place[sp - 1],
+            sp - 1, state[CONTEXT], part, rows,
+        )  # fmt: skip
+        child = s_child[sp] + elapsed
+        sp -= 1
+    if sp < base:
+        state[BASE] = sp
+        if sp > 0:
+            s_fn[sp] |= MARK
+    state[SP] = sp
+    state[CHILD] = child
+    return m
+
+
+def _leave_unseen(
+    fn: int,
+    now: int,
+    place: int,
+    m: int,
+    state: Any,
+    tables: Any,
+    stack: Any,
+    pool: Any,
+    queue: Any,
+    rows: Any,
+) -> int:
+    """An exit that closes no call of the running context."""
+    p_fn, _, _, _, _, p_place, p_next = pool
+    _, switcher = tables
+    sp = state[SP]
+    child = state[CHILD]
+    if sp == state[BASE] and state[CAME_BY] == fn and switcher[fn]:
+        # A switch function that leaves before the processor changes stacks: its call is on the
+        # other side of the switch, and what has run since the switch was its own.
+        node = -1
+        slot = state[QUEUED] - 1
+        context = 0
+        if state[MODE] == SYSTEM and slot >= 0:
+            node = queue[1][slot]
+            context = queue[0][slot]
+        elif state[MODE] == TASK:
+            node = state[SYSTEM_TOP]
+        if node >= 0 and p_next[node] >= 0 and p_fn[node] == fn:
+            elapsed = now - state[SLICE_TIME]
+            net = elapsed - (child - state[SLICE_CHILD])
+            below = p_next[node]
+            depth = 0
+            if state[MODE] == SYSTEM:
+                queue[1][slot] = below
+                queue[2][slot] -= 1
+                queue[4][slot] = pool[2][node]
+                depth = queue[2][slot]
+            else:
+                state[SYSTEM_TOP] = below
+                state[SYSTEM_SP] -= 1
+                state[SYSTEM_CHILD] = pool[2][node]
+                depth = state[SYSTEM_SP]
+            m = emit(
+                m, fn, elapsed, net, 0, 0, p_place[node], place, p_place[below], depth, context,
+                net, rows,
+            )  # fmt: skip
+            p_next[node] = state[FREE]
+            state[FREE] = node
+            state[CHILD] = state[SLICE_CHILD] + elapsed
+            state[CAME_BY] = -1
+            return m
+    elapsed = 0
+    net = 0
+    if sp == 0:
+        span = now - stack[1][0]
+        elapsed = now - state[SLICE_TIME]
+        net = span - child
+        state[CHILD] = span
+    return emit(
+        m, fn, elapsed, net, 0, ORPHAN, -1, place, stack[5][sp], sp, state[CONTEXT], net, rows
+    )

@@ -1,0 +1,21 @@
+"""Writing a product: to stdout as it comes, or into a file that replaces the old one whole."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def write_product(target: Path, parts: Iterable[str]) -> None:
+    """Write the text `parts` to `target`; ``-`` is stdout."""
+    if str(target) == "-":
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        for part in parts:
+            sys.stdout.write(part)
+        return
+    from kprof.files import writing
+
+    with writing(target) as stream:
+        for part in parts:
+            stream.write(part.encode("utf-8", "backslashreplace"))

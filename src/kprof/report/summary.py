@@ -1,0 +1,154 @@
+"""The summary report: the paper's layout (section 4.3), and the same values as JSON.
+
+max, avg and min are of the net time of complete calls; avg is truncated, the percentages are
+rounded, `% real` is of the elapsed time of the run and `% net` of the time that it was not idle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kprof.analysis.summary import Summary
+from kprof.report.units import Units, percent, safe_name
+
+_RULE = "-" * 72
+_MOST_TAGS = 8
+
+
+def summary_text(summary: Summary) -> str:
+    """The summary as the paper prints it, with what was odd in the data below."""
+    lines = [capture_line(summary), ""]
+    lines += _header(summary)
+    lines.append(_RULE)
+    lines += _table(summary)
+    lines += _footer(summary)
+    return "\n".join(lines) + "\n"
+
+
+def capture_line(summary: Summary) -> str:
+    """How many records were used, and why: the report's first line."""
+    info = summary.info
+    full = ", event RAM full" if info.full else ""
+    return f"{safe_name(info.source)}: {summary.events} events{full} ({info.valid_from})"
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """The summary as a JSON object; times in microseconds."""
+    units = Units(summary.info.clock_hz)
+    ledger = summary.ledger
+    hz = summary.info.clock_hz
+    odd = summary.anomalies
+    return {
+        "capture": {
+            "events": summary.events,
+            "full": summary.info.full,
+            "clock_hz": int(hz) if hz.denominator == 1 else float(hz),
+            "valid_from": summary.info.valid_from,
+        },
+        "elapsed_us": units.value(ledger.elapsed),
+        "run_us": units.value(ledger.run),
+        "idle_us": units.value(ledger.idle),
+        "unattributed_us": units.value(ledger.unattributed),
+        "functions": [
+            {
+                "name": row.entry.name,
+                "tag": row.entry.value,
+                "calls": row.calls,
+                "elapsed_us": units.value(row.elapsed),
+                "net_us": units.value(row.net),
+                "max_us": units.value(row.max),
+                "avg_us": units.value(row.avg),
+                "min_us": units.value(row.min),
+                "pct_real": percent(row.net, ledger.elapsed),
+                "pct_net": percent(row.net, ledger.run),
+                "wall_us": units.value(row.wall),
+                "complete": row.complete,
+            }
+            for row in summary.functions
+        ],
+        "inline": [
+            {"name": entry.name, "tag": entry.value, "count": count}
+            for entry, count in summary.inlines
+        ],
+        "anomalies": {
+            "orphan_exits": odd.orphan_exits,
+            "open_calls": odd.open_calls,
+            "unwound_calls": odd.unwound_calls,
+            "unknown_tags": {str(tag): count for tag, count in odd.unknown_tags.items()},
+            "context_switches": odd.context_switches,
+            "contexts": odd.contexts,
+        },
+    }
+
+
+def _header(summary: Summary) -> list[str]:
+    units = Units(summary.info.clock_hz)
+    ledger = summary.ledger
+    lines = [f"Elapsed time = {units.seconds(ledger.elapsed)}"]
+    for label, ticks in (
+        ("Accumulated run time", ledger.run),
+        ("Idle time", ledger.idle),
+    ):
+        lines.append(f"{label} = {units.seconds(ticks)} ({percent(ticks, ledger.elapsed):.2f}%)")
+    if ledger.unattributed:
+        share = percent(ledger.unattributed, ledger.elapsed)
+        lines.append(
+            f"Unattributed = {units.seconds(ledger.unattributed)} ({share:.2f}%), "
+            "below the calls that were seen entering"
+        )
+    return lines
+
+
+def _table(summary: Summary) -> list[str]:
+    units = Units(summary.info.clock_hz)
+    ledger = summary.ledger
+    rows = [("Elapsed", "Net", "# calls", "(max/avg/min)", "% real", "% net", "name")]
+    for row in summary.functions:
+        rows.append(
+            (
+                units.text(row.elapsed),
+                units.text(row.net),
+                str(row.calls),
+                f"({units.text(row.max)}/{units.text(row.avg)}/{units.text(row.min)})",
+                f"{percent(row.net, ledger.elapsed):.2f}%",
+                f"{percent(row.net, ledger.run):.2f}%",
+                safe_name(row.entry.name),
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    lines = []
+    for row_ in rows:
+        cells = [
+            row_[column].ljust(widths[column])
+            if column == 3
+            else row_[column].rjust(widths[column])
+            for column in range(6)
+        ]
+        lines.append("  ".join([*cells, row_[6]]))
+    return lines
+
+
+def _footer(summary: Summary) -> list[str]:
+    lines = []
+    if summary.inlines:
+        lines.append("")
+        lines.append("Inline triggers:")
+        width = max(len(str(count)) for _, count in summary.inlines)
+        lines += [f"  {count:>{width}}  == {safe_name(e.name)}" for e, count in summary.inlines]
+    odd = summary.anomalies
+    counted = [
+        (odd.context_switches, "context switch", "context switches"),
+        (odd.orphan_exits, "orphan exit", "orphan exits"),
+        (odd.open_calls, "open call", "open calls"),
+        (odd.unwound_calls, "unwound call", "unwound calls"),
+    ]
+    said = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
+    if odd.unknown_tags:
+        total = sum(odd.unknown_tags.values())
+        tags = sorted(odd.unknown_tags.items(), key=lambda item: -item[1])
+        shown = ", ".join(f"{tag} ({count})" for tag, count in tags[:_MOST_TAGS])
+        more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+        said.append(f"{total} events with tags that the name file does not know: {shown}{more}")
+    if said:
+        lines += ["", "; ".join(said)]
+    return lines

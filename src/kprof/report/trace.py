@@ -1,0 +1,187 @@
+"""The real time code path trace (paper, sections 4.3 and 5), nested, 4 columns a depth.
+
+``-> name (N us)`` is a call with nothing inside; one with calls or inline triggers inside has its
+total too, and a closing ``<-``. What was running when its context was switched out is shown, when
+it ends, as the paper shows it: ``<- name (N us, T total)``, both counted from the switch in. The
+calls of the switch functions themselves are shown as the switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kprof.analysis.calls import Timeline
+from kprof.analysis.states import (
+    MARK_IN,
+    MARK_INLINE,
+    MARK_OUT,
+    OPEN,
+    ORPHAN,
+    RESUMED,
+    UNWOUND,
+)
+from kprof.names import Modifier
+from kprof.report.units import Units, safe_name
+
+INDENT = "    "
+_ENTER, _LEAVE, _MARK = 0, 1, 2
+
+
+def trace_lines(timeline: Timeline) -> Iterator[str]:
+    """The lines of the trace, without line feeds."""
+    calls, marks = timeline.calls, timeline.marks
+    units = Units(timeline.info.clock_hz)
+    shown, closing = _shape(timeline)
+    entered = np.flatnonzero(shown & ((calls.flags & ORPHAN) == 0))
+    left = np.flatnonzero(shown & closing & ((calls.flags & OPEN) == 0))
+    event = np.concatenate([calls.entry_event[entered], calls.exit_event[left], marks.event])
+    what = np.concatenate(
+        [
+            np.full(len(entered), _ENTER),
+            np.full(len(left), _LEAVE),
+            np.full(len(marks), _MARK),
+        ]
+    )
+    row = np.concatenate([entered, left, np.arange(len(marks))])
+    # At one event: first the switch, then exits from the deepest up, then the entry.
+    rank = np.concatenate(
+        [
+            np.full(len(entered), 1),
+            -calls.depth[left].astype(np.int64),
+            np.full(len(marks), -(1 << 40)),
+        ]
+    )
+    order = np.lexsort((rank, event))
+    functions = [safe_name(entry.name) for entry in timeline.functions]
+    inlines = [safe_name(entry.name) for entry in timeline.inlines]
+    slice_start = _slice_start(timeline)
+    stamp = _stamper(units)
+    text = units.text
+    columns: dict[str, Any] = {
+        name: getattr(calls, name).tolist()
+        for name in ("function", "elapsed", "net", "part", "depth", "flags", "entry", "exit")
+    }
+    fn, elapsed, net, part = (columns[k] for k in ("function", "elapsed", "net", "part"))
+    depth, flags, began, ended = (columns[k] for k in ("depth", "flags", "entry", "exit"))
+    closes = closing.tolist()
+    start = slice_start.tolist()
+    mark_rows = list(
+        zip(
+            marks.kind.tolist(),
+            marks.name.tolist(),
+            marks.time.tolist(),
+            marks.since.tolist(),
+            marks.depth.tolist(),
+            strict=True,
+        )
+    )
+    for kind, i in zip(what[order].tolist(), row[order].tolist(), strict=True):
+        if kind == _ENTER:
+            head = f"{stamp(began[i])} {INDENT * depth[i]}-> {functions[fn[i]]} ({text(net[i])} us"
+            if flags[i] & OPEN:
+                yield f"{head}, {text(elapsed[i])} total) open"
+            elif closes[i]:
+                yield f"{head}, {text(elapsed[i])} total)"
+            else:
+                yield head + ")"
+        elif kind == _LEAVE:
+            head = f"{stamp(ended[i])} {INDENT * depth[i]}<-"
+            if flags[i] & (RESUMED | ORPHAN):
+                total = ended[i] - start[i]
+                head += f" {functions[fn[i]]} ({text(part[i])} us, {text(total)} total)"
+            yield head + " unwound" if flags[i] & UNWOUND else head
+        else:
+            sort, name, time, since, level = mark_rows[i]
+            if sort == MARK_INLINE:
+                yield f"{stamp(time)} {INDENT * level}== {inlines[name]} ({text(since)} us)"
+            elif sort == MARK_IN:
+                yield f"{stamp(time)} ---- Context switch in ----"
+            else:
+                yield f"{stamp(time)} ---- Context switch out ----"
+
+
+def trace_json(timeline: Timeline) -> dict[str, Any]:
+    """The calls and marks as a JSON object; times in microseconds, rows in the order of entry."""
+    calls, marks = timeline.calls, timeline.marks
+    value = Units(timeline.info.clock_hz).value
+    kinds = {MARK_INLINE: "inline", MARK_IN: "switch_in", MARK_OUT: "switch_out"}
+    flag_names = {OPEN: "open", ORPHAN: "orphan", RESUMED: "resumed", UNWOUND: "unwound"}
+    return {
+        "calls": [
+            {
+                "name": timeline.functions[calls.function[i]].name,
+                "entry_us": value(int(calls.entry[i])),
+                "exit_us": value(int(calls.exit[i])),
+                "elapsed_us": value(int(calls.elapsed[i])),
+                "net_us": value(int(calls.net[i])),
+                "wall_us": value(int(calls.wall[i])),
+                "depth": int(calls.depth[i]),
+                "parent": int(calls.parent[i]),
+                "context": int(calls.context[i]),
+                "flags": [name for flag, name in flag_names.items() if calls.flags[i] & flag],
+            }
+            for i in range(len(calls))
+        ],
+        "marks": [
+            {
+                "kind": kinds[int(marks.kind[i])],
+                "name": (timeline.inlines if marks.kind[i] == MARK_INLINE else timeline.functions)[
+                    marks.name[i]
+                ].name,
+                "time_us": value(int(marks.time[i])),
+                "since_us": value(int(marks.since[i])),
+                "depth": int(marks.depth[i]),
+                "parent": int(marks.parent[i]),
+                "context": int(marks.context[i]),
+            }
+            for i in range(len(marks))
+        ],
+    }
+
+
+def _shape(timeline: Timeline) -> tuple[Any, Any]:
+    """Which calls are shown, and which of them have a closing line."""
+    calls, marks = timeline.calls, timeline.marks
+    switching = np.array(
+        [
+            e.modifier in (Modifier.SWITCH_OUT, Modifier.SWITCH_IN, Modifier.SWTCH)
+            for e in timeline.functions
+        ]
+        or [False]
+    )
+    at_switch = np.isin(calls.entry_event, marks.event[marks.kind != MARK_INLINE])
+    orphan = (calls.flags & ORPHAN) != 0
+    hidden = switching[calls.function] & (at_switch | orphan)
+    closing = (calls.flags & (RESUMED | ORPHAN | UNWOUND)) != 0
+    inside = calls.parent[(calls.parent >= 0) & ~hidden]
+    closing[inside] = True
+    marked = marks.parent[(marks.kind == MARK_INLINE) & (marks.parent >= 0)]
+    closing[marked] = True
+    return ~hidden, closing
+
+
+def _slice_start(timeline: Timeline) -> Any:
+    """When the slice began that each call ended in."""
+    calls, marks = timeline.calls, timeline.marks
+    switch = marks.kind != MARK_INLINE
+    if not switch.any():
+        return np.zeros(len(calls), np.int64)
+    events, times = marks.event[switch], marks.time[switch]
+    place = np.searchsorted(events, calls.exit_event, "right") - 1
+    return np.where(place >= 0, times[np.maximum(place, 0)], 0)
+
+
+def _stamper(units: Units) -> Any:
+    """How a time is written: ``S:mmm uuu``, with nanoseconds for a clock faster than 1 MHz."""
+    if units.whole:
+        return lambda t: f"{t // 1000000}:{t // 1000 % 1000:03d} {t % 1000:03d}"
+
+    def fine(ticks: int) -> str:
+        nanoseconds = units.nanoseconds(ticks)
+        us, rest = divmod(nanoseconds, 1000)
+        return f"{us // 1000000}:{us // 1000 % 1000:03d} {us % 1000:03d}.{rest:03d}"
+
+    return fine

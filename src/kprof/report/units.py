@@ -1,0 +1,61 @@
+"""How figures are written: microseconds, the paper's two forms of time, per cent, names."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from kprof.names import display_name
+
+
+class Units:
+    """Writes ticks of one clock as microseconds.
+
+    Whole microseconds where a tick is one (the Profiler's 1 MHz); else with up to 3 decimals.
+    """
+
+    def __init__(self, clock_hz: Fraction) -> None:
+        self._us = Fraction(1_000_000) / clock_hz
+        self.whole = self._us == 1
+
+    def value(self, ticks: int | None) -> int | float | None:
+        """Ticks as a number of microseconds for JSON; None stays None."""
+        if ticks is None or self.whole:
+            return ticks
+        exact = ticks * self._us
+        return int(exact) if exact.denominator == 1 else round(float(exact), 3)
+
+    def text(self, ticks: int | None) -> str:
+        """Ticks as microseconds; ``-`` for None."""
+        if ticks is None:
+            return "-"
+        if self.whole:
+            return str(ticks)
+        return f"{float(ticks * self._us):.3f}".rstrip("0").rstrip(".")
+
+    def nanoseconds(self, ticks: int) -> int:
+        """Ticks as whole nanoseconds."""
+        return round(ticks * self._us * 1000)
+
+    def seconds(self, ticks: int) -> str:
+        """The form of the summary's header: ``1 sec 586839 us``."""
+        if self.whole:
+            return f"{ticks // 1_000_000} sec {ticks % 1_000_000:06d} us"
+        nanoseconds = self.nanoseconds(ticks)
+        rest = f"{nanoseconds % 1_000_000_000 / 1000:010.3f}"
+        return f"{nanoseconds // 1_000_000_000} sec {rest} us"
+
+
+def percent(part: int, whole: int) -> float:
+    """`part` of `whole` in per cent, rounded half up to 2 places; 0 of 0 is 0."""
+    if not whole:
+        return 0.0
+    return (part * 20_000 + whole) // (2 * whole) / 100
+
+
+def safe_name(name: str, most: int = 120) -> str:
+    """A name that is safe to print, cut in its middle where it is longer than `most`."""
+    shown = display_name(name)
+    if len(shown) <= most:
+        return shown
+    half = (most - 3) // 2
+    return f"{shown[:half]}...{shown[-half:]}"
