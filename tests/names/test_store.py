@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -252,21 +253,22 @@ def test_a_writer_that_dies_at_each_step(tmp_path: Path, at: int, part: int) -> 
     check_promises(path, {"a": {1024}, "b": {1026}, "e": {found["e"].value}})
 
 
-def test_a_file_that_an_editor_replaced_while_a_writer_waited(tmp_path: Path) -> None:
-    import fcntl
-
+def test_a_file_that_an_editor_replaced_while_a_writer_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "k.names"
     path.write_text("a/1024\n")
-    with path.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        worker = start(WORKER, path, "b", 1)
-        assert worker.stdin is not None
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-        (tmp_path / "new").write_text("a/1024\nc/1026\n")
-        (tmp_path / "new").replace(path)
-    out, _ = worker.communicate()
-    assert out == "b 1028\n"
+    real = fcntl.flock
+    edits = iter([True])
+
+    def waits(descriptor: int, operation: int) -> None:
+        if operation == fcntl.LOCK_EX and next(edits, False):
+            (tmp_path / "new").write_text("a/1024\nc/1026\n")
+            (tmp_path / "new").replace(path)
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", waits)
+    assert allocate(path, ["b"])["b"].value == 1028
     assert path.read_text() == "a/1024\nc/1026\nb/1028\n"
 
 
@@ -328,6 +330,13 @@ def test_a_name_written_by_hand_goes_to_the_first_static_function(tmp_path: Path
             ("off", 0),
             ("off", 0),
         ]
+
+
+def test_the_longer_name_is_the_better_match(tmp_path: Path) -> None:
+    path = tmp_path / "k.names"
+    path.write_text("f/100\ntty.c:f/102\n")
+    found = allocate_functions(path, [function(tmp_path, "f", "tty.c")])
+    assert [entry.value for entry in found.values()] == [102]
 
 
 def test_plain_names_after_static_ones_have_no_source(tmp_path: Path) -> None:
