@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -81,6 +80,8 @@ def explain(path: Path | str, verb: str, error: OSError) -> str:
 
 @contextlib.contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
+    import tempfile  # takes as long to import as a small report takes to print
+
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     temporary = Path(name)
     try:
