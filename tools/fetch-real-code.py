@@ -39,7 +39,7 @@ class Source:
 
 
 def _torture(path: str) -> bool:
-    return "/gcc.c-torture/" in path
+    return "/gcc.c-torture/" in path or "/gcc.dg/" in path
 
 
 # The kernel without what no configuration tried here compiles: three quarters of its bytes.
@@ -70,7 +70,7 @@ SOURCES: dict[str, Source] = {
     "dietlibc": Source("dietlibc", "C library, terse style"),
     "u-boot": Source("u-boot", "boot loader, ColdFire boards"),
     "linux": Source("linux", "a kernel; configured for m68k", _linux),
-    "torture": Source("gcc-12", "the C torture tests of gcc", _torture),
+    "torture": Source("gcc-12", "the C tests of gcc", _torture),
 }
 SMALL = ("zlib", "lua", "cjson")
 _MARK = ".fetched"

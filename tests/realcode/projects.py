@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FETCH = HERE.parents[1] / "tools" / "fetch-real-code.py"
 _COMPILERS = ("cc", "gcc", "m68k-linux-gnu-gcc")
+_DG_OPTIONS = re.compile(r'\{ dg-(?:additional-)?options "?\{?([^"{}]*?)\}?"?([^"{}]*)\}')
 _UNITS = ".units.json"
 
 
@@ -62,12 +64,18 @@ class Project:
         Programs without which it cannot be built.
     files
         Files of ours that it is built with: path and text.
+    folder
+        The name of its folder, where that is not its own.
+    sources
+        Of a collection of single files: which ones; each is a unit with the options in it.
     """
 
     name: str
     build: tuple[str, ...]
     needs: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    folder: str = ""
 
 
 _M68K = "m68k-linux-gnu-gcc"
@@ -134,8 +142,8 @@ PROJECTS: dict[str, Project] = {
                 "cd hack && gcc -w -o makedefs makedefs.c && ./makedefs def.objects.h "
                 "> hack.onames.h",
                 "top=$PWD; for f in */*.c */*/*.c; do (cd ${f%/*} && gcc -O -D_DEFAULT_SOURCE "
-                "-DSIGNAL_TYPE=void -I. -I$top/include -I$top/lib/include -c ${f##*/} -o /dev/null); "
-                "done",
+                "-DSIGNAL_TYPE=void -I. -I$top/include "
+                "-I$top/lib/include -c ${f##*/} -o /dev/null); done",
             ),
         ),
         Project("dash", ("./configure || sh autogen.sh && ./configure", "make -j2")),
@@ -200,6 +208,8 @@ PROJECTS: dict[str, Project] = {
             ),
             needs=(_M68K, "flex", "bison", "bc"),
         ),
+        Project("torture", (), sources=("gcc/testsuite/gcc.c-torture/**/*.c",)),
+        Project("gcc.dg", (), sources=("gcc/testsuite/gcc.dg/**/*.c",), folder="torture"),
     )
 }
 
@@ -210,10 +220,17 @@ def cache_folder() -> Path:
     return Path(done.stdout.strip())
 
 
+def folder_of(name: str) -> Path:
+    """Return the folder that a project is fetched to."""
+    project = PROJECTS.get(name)
+    return cache_folder() / ((project.folder if project else "") or name)
+
+
 def missing(name: str) -> str | None:
     """Say why a project cannot be tried here; None: it can."""
-    if not (cache_folder() / name / ".fetched").is_file():
-        return f"{name} is not fetched (tools/fetch-real-code.py {name})"
+    folder = folder_of(name)
+    if not (folder / ".fetched").is_file():
+        return f"{name} is not fetched (tools/fetch-real-code.py {folder.name})"
     project = PROJECTS.get(name)
     for program in project.needs if project else ():
         if shutil.which(program) is None:
@@ -223,14 +240,32 @@ def missing(name: str) -> str | None:
 
 def units(name: str) -> list[Unit]:
     """Return the compilations of a project; builds it the first time."""
-    folder = cache_folder() / name
+    project, folder = PROJECTS[name], folder_of(name)
+    if project.sources:
+        return list(_single_files(project, folder))
     noted = folder / _UNITS
     if not noted.is_file():
-        _build(PROJECTS[name], folder, noted)
+        _build(project, folder, noted)
     return [
         Unit(row["cwd"], row["compiler"], tuple(row["options"]), row["source"])
         for row in json.loads(noted.read_text())
     ]
+
+
+def _single_files(project: Project, folder: Path) -> Iterator[Unit]:
+    for pattern in project.sources:
+        for path in sorted(folder.glob(pattern)):
+            yield Unit(str(path.parent), "gcc", (*own_options(path), "-w"), path.name)
+
+
+def own_options(path: Path) -> list[str]:
+    """Return the compiler options that a test of gcc's asks for in its comments."""
+    text = path.read_text("latin-1")
+    found: list[str] = []
+    for options, condition in _DG_OPTIONS.findall(text):
+        if not condition.strip():
+            found += options.split()
+    return [option for option in found if not option.startswith(("-fdump", "-save", "-M", "-E"))]
 
 
 def _build(project: Project, folder: Path, noted: Path) -> None:
