@@ -26,3 +26,5 @@ boot:   move.w  #0x2700,%sr
 
 halt:   stop    #0x2700
         bra     halt
+
+        .section .note.GNU-stack,"",@progbits

@@ -5,8 +5,8 @@
 #include "board.h"
 
 /* Inline triggers: kprof's generated header defines PROFILE; without it they are nothing. */
-#ifdef PROF
-#include "kprof_triggers.h"
+#ifdef KPROF
+#include "kprof_profile.h"
 #else
 #define PROFILE(name)
 #endif

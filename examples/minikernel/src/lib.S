@@ -115,3 +115,5 @@ copy:   move.l  4(%sp),%a0
 3:      move.b  (%a0)+,(%a1)+
 4:      dbra    %d1,3b
         rts
+
+        .section .note.GNU-stack,"",@progbits

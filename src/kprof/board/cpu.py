@@ -138,7 +138,8 @@ class Cpu:
     def stopped(self) -> bool:
         """Between two slices: the CPU waits in (or has just left) a ``stop`` instruction."""
         at = self.pc - 4
-        return 0 <= at < self._memory.get_ram_size_bytes() and self._memory.r16(at) == _STOP_OPCODE
+        inside = 0 <= at < self._memory.get_ram_size_bytes()
+        return inside and int(self._memory.r16(at)) == _STOP_OPCODE
 
     def reset(self) -> None:
         """Pulse the reset line: stack pointer and program counter come from addresses 0 and 4."""
@@ -190,7 +191,7 @@ class Cpu:
 
     @property
     def memory(self) -> Any:
-        """Fast access to the memory behind the regions: ``r8(address)``, ``w16(address, value)``."""
+        """The memory behind the regions, fast: ``r8(address)``, ``w16(address, value)``."""
         return self._memory
 
     def disassemble(self, address: int) -> str:

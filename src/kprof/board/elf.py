@@ -52,7 +52,7 @@ class KernelImage:
 
 
 def load_kernel(path: Path | str) -> KernelImage:
-    """Read an ELF executable for the 68k, or a plain EPROM image (anything up to 64 KB that is no ELF).
+    """Read an ELF executable for the 68k, or a plain EPROM image (up to 64 KB that are no ELF).
 
     Raises
     ------

@@ -68,7 +68,9 @@ class MD20:
     cpu, profiler, duart, ethernet
         The parts.
     log
-        Every event since the last `record`: (clock, tag), those that met a full RAM included.
+        Every select of the socket since the last `record`, up to `stop_log`: (clock, address).
+    reached
+        The last `run` ended because the events that `record` asked for were there.
     """
 
     def __init__(
@@ -120,9 +122,13 @@ class MD20:
     def record(self, stop_at: int) -> None:
         """Turn the Profiler to RUN; `run` returns once it holds `stop_at` events."""
         self.log.clear()
+        self._logging = True
         self._stop_at = stop_at
-        self._reached = False
         self.profiler.turn(Switch.RUN, self.now)
+
+    def stop_log(self) -> None:
+        """Add nothing more to `log`."""
+        self._logging = False
 
     def run(self, until: int, *, to_idle: bool = False) -> None:
         """Let the board run to clock `until`; less where `record` asked for it.
@@ -139,8 +145,8 @@ class MD20:
         BoardError
             The kernel left the memory that there is, or stopped for good.
         """
-        self._reached = False
-        while self.cpu.now < until and not self._reached:
+        self.reached = False
+        while self.cpu.now < until and not self.reached:
             now = self.cpu.now
             self.ethernet.advance(now)
             self._lines()
@@ -148,7 +154,8 @@ class MD20:
             if self.cpu.stopped:
                 if self.cpu.mask == 7:
                     raise BoardError(
-                        f"the kernel stopped with all interrupts masked, near pc 0x{self.cpu.pc:06x}"
+                        "the kernel stopped with all interrupts masked, near pc "
+                        f"0x{self.cpu.pc:06x}"
                     )
                 if to_idle and self.cpu.mask == 0:
                     return
@@ -176,11 +183,12 @@ class MD20:
             traffic,
         )
         self.log: list[tuple[int, int]] = []
+        self._logging = False
         self._stop_at = 0
-        self._reached = False
+        self.reached = False
         self.duart.changed = self.ethernet.changed = self._changed
         self.duart.skip = self._skip
-        self.profiler.on_event = self._on_event
+        self.profiler.on_select = self._on_select
         nothing = Nothing(cpu)
         cpu.on_nothing(nothing.fault)
         for start, end in _GAPS:
@@ -192,7 +200,7 @@ class MD20:
         for address, content in self.kernel.memory:
             if not RAM_BASE <= address <= RAM_BASE + RAM_BYTES - len(content):
                 raise BoardError(
-                    f"a segment of the kernel is at 0x{address:08x}..0x{address + len(content):08x}; "
+                    f"a segment of the kernel is at 0x{address:08x}, {len(content)} bytes; "
                     f"the board has an EPROM at 0..0xffff and RAM at 0x{RAM_BASE:06x}.."
                     f"0x{RAM_BASE + RAM_BYTES - 1:06x}"
                 )
@@ -204,10 +212,12 @@ class MD20:
             return self.kernel.eprom
         return (RAM_BASE + RAM_BYTES).to_bytes(4, "big") + self.kernel.entry.to_bytes(4, "big")
 
-    def _on_event(self, now: int, tag: int) -> None:
-        self.log.append((now, tag))
+    def _on_select(self, now: int, address: int) -> None:
+        if not self._logging:
+            return
+        self.log.append((now, address))
         if len(self.log) == self._stop_at:
-            self._reached = True
+            self.reached = True
             self.cpu.end_slice()
 
     def _lines(self) -> None:

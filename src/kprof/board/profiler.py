@@ -75,8 +75,8 @@ class Profiler:
         How far into a tick the oscillator is when the switch moves to RUN, 0 <= phase < 1.
     ram
         Contents of the event RAM before the first run, in record order, 81,920 bytes.
-    on_event
-        Called with (now, tag) for every select while the switch is at RUN, the RAM full or not.
+    on_select
+        Called with (now, address) after every select, wherever the switch stands.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Profiler:
         ppm: Fraction | float = 0,
         phase: Fraction | float = 0,
         ram: bytes | None = None,
-        on_event: Callable[[int, int], None] | None = None,
+        on_select: Callable[[int, int], None] | None = None,
     ) -> None:
         if not 0 <= phase < 1:
             raise BoardError(f"phase {phase}: is a part of a tick, at least 0 and less than 1")
@@ -106,7 +106,7 @@ class Profiler:
         self._overflow = False
         self._zero_at = 0
         self._bank = 0
-        self.on_event = on_event
+        self.on_select = on_select
 
     @property
     def switch(self) -> Switch:
@@ -129,7 +129,7 @@ class Profiler:
         return CAPACITY if self._overflow else self._address
 
     def turn(self, switch: Switch, now: int) -> None:
-        """Move the switch at the board's clock count `now`; moving it to where it is does nothing."""
+        """Move the switch at the board's clock count `now`; to where it is already: nothing."""
         if switch is self._switch:
             return
         if switch is Switch.RUN:
@@ -158,15 +158,15 @@ class Profiler:
         int or None
             The byte that the Profiler puts on the data bus; None: the EPROM answers.
         """
+        answer = None
         if self._switch is Switch.RUN:
             if not self._overflow:
                 self._store(address, now)
-            if self.on_event is not None:
-                self.on_event(now, address)
-            return None
-        if self._switch is Switch.READ and address & 0x8000:
-            return self._read(address)
-        return None
+        elif self._switch is Switch.READ and address & 0x8000:
+            answer = self._read(address)
+        if self.on_select is not None:
+            self.on_select(now, address)
+        return answer
 
     def image(self) -> bytes:
         """The whole event RAM in record order, 81,920 bytes: what an upload must bring."""

@@ -2,7 +2,7 @@
 
 Both ends are kept open here, so that the line survives programs that come and go; nobody at the
 other end is a cable that hangs loose: what does not fit into the terminal's buffer is kept up to
-`KEPT_BYTES` and then dropped, oldest last.
+`KEPT_BYTES`, and what comes after that is dropped.
 """
 
 from __future__ import annotations

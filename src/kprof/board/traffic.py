@@ -1,4 +1,4 @@
-"""What comes over the wire: a station that dumps null data into a TCP connection (the paper's case).
+"""What comes over the wire: a station dumps null data into a TCP connection (the paper's case).
 
 Frames are Ethernet II with IPv4 and TCP headers and right checksums, from 10.0.0.2 to 10.0.0.1.
 The station does not wait for acknowledgements: bursts of frames, pauses between them, all random
@@ -25,7 +25,7 @@ def data_stream(
     seed: int = 1,
     payload_bytes: int = 1024,
     burst: int = 3,
-    pause_us: int = 9_000,
+    pause_us: int = 20_000,
 ) -> Iterator[tuple[int, bytes]]:
     """(clocks of silence before it, frame), for ever.
 
@@ -67,7 +67,7 @@ def tcp_frame(sequence: int, payload: bytes) -> bytes:
 def internet_checksum(data: bytes) -> int:
     """The complement of the ones' complement sum of 16-bit words (RFC 1071)."""
     words = struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2))
-    total = sum(words)
+    total: int = sum(words)
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
