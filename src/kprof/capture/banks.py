@@ -4,12 +4,14 @@ A record is five bytes, one from each 8-bit RAM: time 23-16, 15-8, 7-0, tag 15-8
 banks 0 to 4. Images of the five RAMs come in any order, and as one file with the five images one
 after another (planar). The order taken is the one of the 120 with the least
 
-    mean log2(1 + dt mod 2^24) + H0(tag) - 2 paired - 4 known
+    mean log2(1 + dt mod 2^24) + H0(tag) - 2 paired - 8 leaves - 4 known
 
-where dt is the interval between neighbours, H0 the tags' entropy in bits, `paired` the part of
-the records whose tag's even or odd partner occurs too (an entry has an exit), `known` the part
+where dt is the interval between neighbours; H0 the tags' entropy in bits, corrected for the
+sample's size (Miller and Madow); `paired` the part of the records whose tag's even or odd partner
+occurs too; `leaves` the part that are an entry with its exit right behind it; `known` the part
 whose tag is in the name file. Wrong orders of time bytes make intervals long, wrong orders of tag
-bytes leave entries without exits.
+bytes part entries from their exits. Of 600 made-up captures of 50 to 16384 records 544 are found
+right, and all of those with 1000 records or more; without the correction and the leaves it is 438.
 
 The score is a sum of one term for the three time banks (60 ways) and one for the two tag banks
 (20 ways), and each is found once.
@@ -159,11 +161,12 @@ def _tag_bits(columns: _Columns, way: _Way, known: NDArray[np.int32] | None) -> 
         return 0.0
     present, counts = np.unique(tags, return_counts=True)
     share = counts / len(tags)
-    entropy = -float(share @ np.log2(share))
-    score = entropy - 2 * float(share[np.isin(present ^ 1, present)].sum())
+    entropy = -float(share @ np.log2(share)) + (len(present) - 1) / (2 * len(tags) * np.log(2))
+    leaves = float(((tags[1:] == tags[:-1] + 1) & (tags[:-1] & 1 == 0)).sum()) / len(tags)
+    score = entropy - 8 * leaves - 2 * float(share[np.isin(present ^ 1, present)].sum())
     if known is not None:
         score -= 4 * float(share[np.isin(present, known)].sum())
-    return score
+    return float(score)
 
 
 def _same(columns: _Columns, a: _Way, b: _Way) -> bool:

@@ -59,8 +59,8 @@ def decode_container(
     CaptureError
         The header is damaged, or the data are and `damaged_ok` is false.
     """
-    said_bytes = int.from_bytes(data[12:16].tobytes(), "little")
-    header = decode_header(data[: min(MAX_HEADER_BYTES, max(128, said_bytes))].tobytes(), source)
+    metadata_bytes = int.from_bytes(data[120:124].tobytes(), "little")
+    header = decode_header(data[: min(MAX_HEADER_BYTES, 128 + metadata_bytes)].tobytes(), source)
     if len(data) < header.header_bytes:
         raise CaptureError(
             f"{source}: ends after {len(data)} bytes, inside the header of a capture file, which "
