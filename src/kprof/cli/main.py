@@ -6,6 +6,7 @@ one-line help so that `kprof --help` imports none of them.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -17,6 +18,7 @@ from kprof.errors import KprofError
 
 VERBS: dict[str, str] = {
     "instrument": "Plant triggers in C sources and keep the name file.",
+    "cc": "Compile C with triggers in it: the compiler and its arguments follow.",
     "names": "Check, list and explain a name file.",
     "sim": "Run a kernel on the simulated 68020 board with the Profiler in its EPROM socket.",
     "upload": "Fetch the event RAM over a serial line into a capture file.",
@@ -60,6 +62,7 @@ def kprof_command() -> None:
 
 def main() -> None:
     """Run the command line; the process exits with the code that says how it went."""
+    gc.set_threshold(100_000)  # most verbs end before a collection would free anything
     try:
         code = kprof_command.main(prog_name="kprof", standalone_mode=False)
         sys.stdout.flush()

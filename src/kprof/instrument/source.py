@@ -132,7 +132,7 @@ def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, tup
     planted = [tag for brace, tag in tags.items() if brace not in failed]
     if not edits:
         return scan.shadow.raw, tuple(failed.values())
-    text = prologue(target, sorted(planted))
+    text = prologue(target, sorted(set(planted)))
     top = _top_edit(scan, text) if text else None
     return apply_edits(scan.shadow.raw, [*edits.values(), *([top] if top else [])]), tuple(
         failed.values()

@@ -66,7 +66,7 @@ def _exit_function(target: Target, tag: int) -> str:
     # extern with gnu_inline never becomes a function of its own, and an inline function with
     # external linkage may use it.
     return (
-        "extern __inline__ __attribute__((__gnu_inline__,__always_inline__,"
+        "extern __inline__ __attribute__((__gnu_inline__,__always_inline__,__artificial__,"
         f"__no_instrument_function__)) void kprof_x{tag + 1}(const char*p)"
         f"{{(void)p;{target.statement(tag + 1)}}}"
     )

@@ -1,0 +1,62 @@
+"""`kprof cc`: a compiler that plants triggers."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("cc", context_settings={"ignore_unknown_options": True})
+@click.option("--names", metavar="FILE", default="kprof.names", show_default=True,
+              envvar="KPROF_NAMES", show_envvar=True)  # fmt: skip
+@click.option("--target", envvar="KPROF_TARGET", show_envvar=True,
+              help="What fires a trigger; default: by the compiler.")  # fmt: skip
+@click.option("--targets", metavar="FILE", help="Targets of your own.")
+@click.option("--base", help="Address of tag 0, or a symbol.")
+@click.option("--shift", type=int, help="1 on a 16-bit bus, 2 on a 32-bit bus.")
+@click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
+@click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
+@click.option("--first-tag", type=int, default=1024, show_default=True)
+@click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
+@click.argument("compiler", nargs=-1, type=click.UNPROCESSED, required=True)
+def command(
+    names: str,
+    target: str | None,
+    targets: str | None,
+    base: str | None,
+    shift: int | None,
+    strategy: str | None,
+    only: tuple[str, ...],
+    exclude: tuple[str, ...],
+    first_tag: int,
+    strict: bool,
+    compiler: tuple[str, ...],
+) -> int:
+    """Compile C with triggers in it: COMPILER and its arguments follow a --.
+
+    What is no compilation of C (linking, -E, assembler files) is passed on as it is.
+
+    \b
+    Example:
+      kprof cc --names kernel.names -- m68k-linux-gnu-gcc -O2 -c x.c
+      make CC="kprof cc --names $PWD/kernel.names -- gcc"
+      cmake -DCMAKE_C_COMPILER_LAUNCHER="kprof;cc;--" ..
+    """
+    from pathlib import Path
+
+    from kprof.instrument.compiling import Compiling, compile_with_triggers, guess_target
+    from kprof.instrument.select import Selection
+    from kprof.instrument.targets import find_target
+
+    chosen = find_target(
+        target or guess_target(compiler),
+        base=base,
+        shift=shift,
+        strategy=strategy,
+        file=targets,
+    )
+    options = Compiling(chosen, Path(names), Selection(only, exclude), first_tag)
+    outcome = compile_with_triggers(compiler, options)
+    for line in outcome.notices:
+        click.echo(f"kprof: {line}", err=True)
+    return outcome.code or (1 if strict and outcome.missed else 0)

@@ -1,0 +1,167 @@
+"""A preprocessed unit: its functions, where each was written, and the triggers put into it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kprof.instrument.edits import Edit, apply_edits
+from kprof.instrument.functions import Function, find_functions
+from kprof.instrument.heads import parse_head
+from kprof.instrument.shadow import Shadow, shadow_of
+from kprof.instrument.strategy import CannotPlant, function_edits, prologue
+from kprof.instrument.targets import Target
+
+_MARKER = re.compile(r'#(?:[ \t]*line)?[ \t]*(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)"([ \t0-9]*))?')
+_PLANTED = re.compile(r"__cleanup__\s*\(\s*kprof_x\d+\s*\)|\bkprof_t\b\s*[);(]")
+_DECLARED_AWAY = re.compile(r"\b_*(no_instrument_function|naked)_*\b")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a piece of a unit was written."""
+
+    file: str
+    line: int
+    system: bool
+
+
+class LineMap:
+    """The line markers of a preprocessed text.
+
+    Attributes
+    ----------
+    main
+        The file of the first marker, escapes as they stand.
+    """
+
+    def __init__(self, shadow: Shadow) -> None:
+        self._text = shadow.joined
+        self._offsets: list[int] = []
+        self._marks: list[tuple[str, int, str]] = []
+        self.main = ""
+        file = ""
+        for start, end in shadow.directives:
+            match = _MARKER.match(self._text, start, end)
+            if match is not None:
+                file = match[2] if match[2] is not None else file
+                self.main = self.main or file
+                self._offsets.append(end + 1)
+                self._marks.append((file, int(match[1]), match[3] or ""))
+
+    def place(self, offset: int) -> Place:
+        """The file and line of the text at `offset`; file "" before the first marker."""
+        file, line, flags, start = self._mark(offset)
+        return Place(
+            re.sub(r"\\(.)", r"\1", file),
+            line + self._text.count("\n", start, offset),
+            "3" in flags.split(),
+        )
+
+    def marker(self, offset: int) -> str:
+        """The marker that says again where the text at `offset` was written."""
+        file, line, flags, start = self._mark(offset)
+        line += self._text.count("\n", start, offset)
+        kept = " ".join(flag for flag in flags.split() if flag in "34")
+        return f'# {line} "{file}" {kept}'.rstrip()
+
+    def _mark(self, offset: int) -> tuple[str, int, str, int]:
+        index = bisect_right(self._offsets, offset) - 1
+        return (*self._marks[index], self._offsets[index]) if index >= 0 else ("", 1, "", 0)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The functions of a preprocessed unit.
+
+    Attributes
+    ----------
+    functions
+        All that stand outside of system headers, by the offset of their ``{``.
+    places
+        Where the name of each was written.
+    declared
+        Attributes on earlier declarations that keep triggers out, by function name.
+    planted
+        It has triggers already.
+    """
+
+    shadow: Shadow
+    lines: LineMap
+    functions: Mapping[int, Function]
+    places: Mapping[int, Place]
+    declared: Mapping[str, frozenset[str]]
+    planted: bool
+
+
+def scan_unit(raw: str) -> Unit:
+    """Find the functions of a preprocessed text.
+
+    Raises
+    ------
+    Unbalanced
+        Its braces do not match: no compiler takes it.
+    """
+    shadow = shadow_of(raw)
+    lines = LineMap(shadow)
+    functions: dict[int, Function] = {}
+    places: dict[int, Place] = {}
+    for function in find_functions(shadow.code, expanded=True):
+        place = lines.place(function.head.offset)
+        if not place.system:
+            functions[function.brace] = function
+            places[function.brace] = place
+    planted = "kprof_" in raw and _PLANTED.search(shadow.code) is not None
+    return Unit(shadow, lines, functions, places, _declared(shadow.code), planted)
+
+
+def plant_unit(
+    unit: Unit, tags: Mapping[int, int], target: Target
+) -> tuple[str, list[tuple[Function, str]]]:
+    """The text with triggers, and the functions that could not have theirs, with the reason.
+
+    Parameters
+    ----------
+    tags
+        Entry tags by the offset of the function's ``{``.
+    """
+    edits: list[Edit] = []
+    planted: set[int] = set()
+    failed: list[tuple[Function, str]] = []
+    for brace, tag in tags.items():
+        function = unit.functions[brace]
+        inner = [other for other in unit.functions.values() if other.outer is function]
+        try:
+            edits += function_edits(unit.shadow, function, inner, tag, target)
+            planted.add(tag)
+        except CannotPlant as error:
+            failed.append((function, str(error)))
+    if not planted:
+        return unit.shadow.raw, failed
+    text = prologue(target, sorted(planted))
+    if text:
+        first = min(unit.functions[brace].start for brace in tags)
+        back = unit.lines.marker(first)
+        file = unit.lines.main or "kprof"
+        at = unit.shadow.place(first, before=False)
+        edits.append(Edit(at, 0, f'\n# 1 "{file}" 3\n{text}\n{back}\n'))
+    return apply_edits(unit.shadow.raw, edits, marked=False), failed
+
+
+def _declared(code: str) -> dict[str, frozenset[str]]:
+    """The functions that are declared, before their definition, with such an attribute."""
+    found: dict[str, frozenset[str]] = {}
+    for match in _DECLARED_AWAY.finditer(code):
+        start = 1 + max(code.rfind(stop, 0, match.start()) for stop in ";{}")
+        end = _next(code, match.end(), ";{")
+        if end < len(code) and code[end] == ";":
+            head = parse_head(code, start, end, expanded=True)
+            if head is not None:
+                found[head.name] = found.get(head.name, frozenset()) | head.words
+    return found
+
+
+def _next(code: str, start: int, stops: Iterable[str]) -> int:
+    return min((at for stop in stops if (at := code.find(stop, start)) >= 0), default=len(code))
