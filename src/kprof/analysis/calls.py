@@ -181,9 +181,7 @@ def timeline(
     clock = Clock(capture.info, trigger_cost)
     counts = np.zeros(TAGS, np.int64)
     blocks: list[Rows] = list(replay_rows(capture, table, machine, clock, counts))
-    rows = Rows(
-        *(np.concatenate([getattr(b, name) for b in blocks]) for name in Rows.__dataclass_fields__)
-    )
+    rows = Rows(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
     fresh = Clock(capture.info, trigger_cost)
     times = np.concatenate(
         [fresh.advance(ticks) for ticks, _ in capture.chunks()] or [np.empty(0, np.int64)]

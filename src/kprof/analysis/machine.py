@@ -7,8 +7,7 @@ columns of either, keeps them large enough, and carries the state from block to 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,8 @@ BLOCK = 1 << 16
 _SPARE = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What a block of events made: columns of one length, in the order of the exits.
+class Rows(NamedTuple):
+    """What a block of events made: int64 columns of one length, in the order of the exits.
 
     `fn, elapsed, net, away, flags` are always there; `entry, leave, parent, depth, context, part`
     only with detail (else empty). See `kprof.analysis.calls` for what they mean.
@@ -56,6 +54,7 @@ class Machine:
 
     def __init__(self, table: TagTable, *, detail: bool = False) -> None:
         self._detail = detail
+        self._switching = bool(table.switcher.any())
         self._at = 0
         self._now = 0
         self._held: tuple[list[int], list[int]] = ([], [])
@@ -103,23 +102,26 @@ class Machine:
     def _room(self, events: int) -> tuple[list[int], ...]:
         """Make every column large enough for `events` more; fresh columns for the rows."""
         depth = self.state[states.SP] + events + _SPARE
-        frames = self.state[states.USED]
-        pool = frames + depth + self.state[states.QUEUED] + events + _SPARE
-        # A resumed context may be as deep as all frames in the pool.
-        _grow(self._stack, depth + frames)
-        _grow(self._pool, pool)
-        _grow(self._look[2:], events + _SPARE)
-        return tuple([0] * (pool + events) for _ in range(11 if self._detail else 5)) + (
-            () if self._detail else tuple([0] * (pool + events) for _ in range(6))
-        )
+        size = depth
+        if self._switching:
+            # A resumed context may be as deep as all frames in the pool; each event may save the
+            # running stack, slot 0 included.
+            frames = self.state[states.USED]
+            size += frames + events
+            _grow(self._pool, size + events)
+            _grow(self._look[2:], events + _SPARE)
+            depth += frames
+        if self._detail:
+            size += events
+        _grow(self._stack, depth)
+        columns = [[0] * size for _ in range(11 if self._detail else 5)]
+        while len(columns) < 11:
+            columns.append(columns[-1] if len(columns) > 5 else [0] * size)
+        return tuple(columns)
 
     def _collect(self, rows: tuple[list[int], ...], made: int) -> Rows:
-        columns = [
-            np.array(column[:made], np.int64) for column in rows[: 11 if self._detail else 5]
-        ]
-        while len(columns) < 11:
-            columns.append(np.empty(0, np.int64))
-        return Rows(*columns)
+        wanted = 11 if self._detail else 5
+        return Rows(*(np.array(rows[k][: made if k < wanted else 0], np.int64) for k in range(11)))
 
 
 def _grow(columns: tuple[list[int], ...], size: int) -> None:

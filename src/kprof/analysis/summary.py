@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameEntry, NameFile
 
 
-@dataclass(frozen=True)
-class Ledger:
+class Ledger(NamedTuple):
     """Where the time went, in ticks: ``elapsed == net + idle + unattributed``, always.
 
     Attributes
@@ -43,8 +42,7 @@ class Ledger:
         return self.elapsed - self.idle
 
 
-@dataclass(frozen=True)
-class FunctionFigures:
+class FunctionFigures(NamedTuple):
     """The figures of one function; times in ticks.
 
     Attributes
@@ -72,8 +70,7 @@ class FunctionFigures:
     min: int | None
 
 
-@dataclass(frozen=True)
-class Anomalies:
+class Anomalies(NamedTuple):
     """Odd data, counted: see `kprof.analysis.replay`. `unknown_tags` is events by their tag."""
 
     orphan_exits: int
@@ -84,8 +81,7 @@ class Anomalies:
     contexts: int
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """A whole capture in figures; times in ticks of `info.clock_hz`."""
 
     info: CaptureInfo

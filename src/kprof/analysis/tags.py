@@ -5,7 +5,7 @@ The tables are numpy columns, so that a block of tags is translated in one index
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ from kprof.names import Modifier, NameEntry, NameFile
 TAGS = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
-class TagTable:
+class TagTable(NamedTuple):
     """What every tag means.
 
     Attributes

@@ -66,6 +66,7 @@ def main() -> None:
     try:
         code = kprof_command.main(prog_name="kprof", standalone_mode=False)
         sys.stdout.flush()
+        gc.freeze()  # else the interpreter looks at every object once more before it ends
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
