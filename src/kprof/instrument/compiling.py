@@ -145,24 +145,52 @@ def _compile(
     notices: list[Skipped],
 ) -> int:
     _refuse_copies(source)
+    said = b""
     if source.language == "c":
         more = ["-DKPROF", *(["-C"] if _needs_comments(line, source) else [])]
         command = line.preprocess(source)
         command[len(line.compiler) : len(line.compiler)] = more
         done = _run(command, scratch, capture=True)
         if done.returncode:
-            return done.returncode
-        raw = decode(done.stdout)
+            return _finish(done)
+        raw, said = decode(done.stdout), done.stderr
     else:
         raw = decode(Path(source.path).read_bytes())
     text = scratch / f"{Path(source.path).stem or 'stdin'}.i"
     text.write_bytes(encode(instrument_unit(raw, source.path, options, notices)))
-    again = line.compile(source, str(text), output)
-    if "clang" not in Path(line.compiler[-1]).name:
-        again.insert(len(line.compiler), "-fno-tree-ter")
-    else:
-        again.insert(len(line.compiler), "-Qunused-arguments")
-    return _run(again, scratch).returncode
+    clang = "clang" in Path(line.compiler[-1]).name
+    again = line.compile(str(text), output)
+    again.insert(len(line.compiler), "-Qunused-arguments" if clang else "-fno-tree-ter")
+    done = _run(again, scratch, capture=True)
+    if not done.stderr and not done.returncode:
+        _say(said)
+        return 0
+    # Messages are the compiler's on the original: macros are still macros there.
+    original = _run(
+        [*line.compile_original(source, str(scratch / "original.o")), *_colour()],
+        scratch,
+        capture=True,
+    )
+    _say(original.stderr)
+    if original.returncode or not done.returncode:
+        return original.returncode
+    again.append("-w")
+    return _finish(_run(again, scratch, capture=True))
+
+
+def _finish(done: subprocess.CompletedProcess[bytes]) -> int:
+    _say(done.stderr)
+    return done.returncode
+
+
+def _say(text: bytes) -> None:
+    sys.stderr.flush()
+    sys.stderr.buffer.write(text)
+    sys.stderr.buffer.flush()
+
+
+def _colour() -> list[str]:
+    return ["-fdiagnostics-color=always"] if sys.stderr.isatty() else []
 
 
 def instrument_unit(raw: str, path: str, options: Compiling, notices: list[Skipped]) -> str:
@@ -271,7 +299,8 @@ def _run(
         words.write_bytes(text.encode("utf-8", "surrogateescape"))
         command = [command[0], f"@{words}"]
     try:
-        return subprocess.run(command, stdout=subprocess.PIPE if capture else None, check=False)
+        pipe = subprocess.PIPE if capture else None
+        return subprocess.run(command, stdout=pipe, stderr=pipe, check=False)
     except OSError as error:
         raise KprofError(f"{command[0]}: cannot run: {(error.strerror or '').lower()}") from error
 

@@ -98,12 +98,19 @@ class CommandLine:
                 more += ["-MQ", self.output_of(source)]
         return [*self.compiler, *kept, *more, "-x", source.language, source.path]
 
-    def compile(self, source: Input, text: str, output: str) -> list[str]:
-        """The command that compiles the preprocessed file `text` of one source."""
+    def compile(self, text: str, output: str) -> list[str]:
+        """The command that compiles the preprocessed file `text`."""
         kept = _without_preprocessor(self._without_inputs())
         if self.mode == "link":
             kept = [*_without_linker(kept), "-c"]
         return [*self.compiler, *kept, "-o", output, "-x", "cpp-output", text]
+
+    def compile_original(self, source: Input, output: str) -> list[str]:
+        """The command that compiles one source as it is, without its dependency file."""
+        kept = _without_dependencies(self._without_inputs())
+        if self.mode == "link":
+            kept = [*_without_linker(kept), "-c"]
+        return [*self.compiler, *kept, "-o", output, "-x", source.language, source.path]
 
     def link(self, objects: dict[int, str]) -> list[str]:
         """The command with compiled sources in place of their texts (by argument index)."""
@@ -217,6 +224,19 @@ def _without_preprocessor(arguments: Sequence[str]) -> list[str]:
         elif argument in _PREPROCESSOR:
             continue
         elif not argument.startswith(_PREPROCESSOR_JOINED):
+            kept.append(argument)
+    return kept
+
+
+def _without_dependencies(arguments: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in ("-MF", "-MT", "-MQ"):
+            skip = True
+        elif not argument.startswith(("-M", "-Wp,-M")):
             kept.append(argument)
     return kept
 

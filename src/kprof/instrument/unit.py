@@ -142,12 +142,17 @@ def plant_unit(
         return unit.shadow.raw, failed
     text = prologue(target, sorted(planted))
     if text:
-        first = min(unit.functions[brace].start for brace in tags)
+        first = min(_first_token(unit, brace) for brace in tags)
         back = unit.lines.marker(first)
         file = unit.lines.main or "kprof"
         at = unit.shadow.place(first, before=False)
         edits.append(Edit(at, 0, f'\n# 1 "{file}" 3\n{text}\n{back}\n'))
     return apply_edits(unit.shadow.raw, edits, marked=False), failed
+
+
+def _first_token(unit: Unit, brace: int) -> int:
+    head = unit.shadow.code[unit.functions[brace].start : brace]
+    return brace - len(head.lstrip())
 
 
 def _declared(code: str) -> dict[str, frozenset[str]]:
