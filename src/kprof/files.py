@@ -1,13 +1,16 @@
 """Writing files so that an interrupted run leaves what was there before.
 
 Every output of kprof goes through `writing`: a temporary beside the target, flushed to the disk,
-then renamed over it. A special file (a pipe, a terminal) is written in place.
+then renamed over it, and the folder flushed. Whatever fails or dies when, the name stands for the
+old file or for the complete new one; a killed process may leave its temporary, ``.NAME.*.tmp``.
+A special file (a pipe, a terminal) and the standard output are written in place.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -19,11 +22,17 @@ from kprof.errors import FileAccessError, KprofError
 def writing(path: Path | str) -> Iterator[BinaryIO]:
     """Open a binary file that replaces `path` when the block ends without an exception.
 
+    ``-`` is the standard output.
+
     Raises
     ------
     FileAccessError
         The folder is missing or not writable, the disk is full; `path` is as it was.
     """
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     target = Path(path)
     try:
         if target.is_dir():
@@ -34,7 +43,7 @@ def writing(path: Path | str) -> Iterator[BinaryIO]:
             return
         with _replacing(target.resolve()) as stream:
             yield stream
-    except KprofError:
+    except (KprofError, BrokenPipeError):
         raise
     except OSError as error:
         raise FileAccessError(explain(target, "write", error)) from error
@@ -82,7 +91,8 @@ def explain(path: Path | str, verb: str, error: OSError) -> str:
 def _replacing(target: Path) -> Iterator[BinaryIO]:
     import tempfile  # takes as long to import as a small report takes to print
 
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    prefix = f".{target.name[:60]}."  # a name has at most 255 bytes, a character at most 4
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=".tmp")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -94,6 +104,17 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    _flush_folder(target.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Put a rename on the disk; file systems that cannot flush a folder need no flush."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _umask() -> int:
