@@ -106,8 +106,8 @@ class CommandLine:
         return [*self.compiler, *kept, "-o", output, "-x", "cpp-output", text]
 
     def compile_original(self, source: Input, output: str) -> list[str]:
-        """The command that compiles one source as it is, without its dependency file."""
-        kept = _without_dependencies(self._without_inputs())
+        """The command that compiles one source as it is, for its messages alone."""
+        kept = _without_side_files(self._without_inputs())
         if self.mode == "link":
             kept = [*_without_linker(kept), "-c"]
         return [*self.compiler, *kept, "-o", output, "-x", source.language, source.path]
@@ -228,15 +228,15 @@ def _without_preprocessor(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-def _without_dependencies(arguments: Sequence[str]) -> list[str]:
+def _without_side_files(arguments: Sequence[str]) -> list[str]:
     kept: list[str] = []
     skip = False
     for argument in arguments:
         if skip:
             skip = False
-        elif argument in ("-MF", "-MT", "-MQ"):
+        elif argument in ("-MF", "-MT", "-MQ", "-aux-info"):
             skip = True
-        elif not argument.startswith(("-M", "-Wp,-M")):
+        elif not argument.startswith(("-M", "-Wp,-M", "-fdump-", "-Wa,-a", "-save-temps")):
             kept.append(argument)
     return kept
 
