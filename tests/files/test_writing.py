@@ -80,8 +80,7 @@ def test_a_special_file_is_written_in_place(tmp_path: Path) -> None:
     write_bytes("/dev/null", b"gone")
     assert Path("/dev/null").is_char_device()
     code = "from kprof.files import write_bytes; write_bytes('-', b'out')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout == b"out"
     assert list(tmp_path.iterdir()) == []
