@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
+
+
+def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
+    """An option that is kept, in its place among its like, for the preprocessor."""
+
+    def keep(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
+        ctx.meta.setdefault("preprocessor", []).extend(w for v in values for w in (name, v))
+
+    return click.option(
+        name,
+        multiple=True,
+        metavar=metavar,
+        expose_value=False,
+        callback=keep,
+        help="As for the compiler.",
+    )
 
 
 @click.command("instrument")
@@ -18,6 +37,14 @@ import click
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
 @click.option("--first-tag", type=int, default=1024, show_default=True)
 @click.option("--header", metavar="FILE", help="Write the header with PROFILE(name) here.")
+@preprocessor_option("-I", "FOLDER")
+@preprocessor_option("-D", "NAME[=VALUE]")
+@preprocessor_option("-U", "NAME")
+@preprocessor_option("-include", "FILE")
+@preprocessor_option("-isystem", "FOLDER")
+@preprocessor_option("-iquote", "FOLDER")
+@click.option("--compile-commands", metavar="FILE", help="A compile_commands.json.")
+@click.option("--cc", metavar="COMMAND", help="Preprocessor to check with; none for none.")
 @click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
 @click.option("--un-instrument", is_flag=True, help="Get the sources back from copies.")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
@@ -34,6 +61,8 @@ def command(
     exclude: tuple[str, ...],
     first_tag: int,
     header: str | None,
+    compile_commands: str | None,
+    cc: str | None,
     diff: bool,
     un_instrument: bool,
     strict: bool,
@@ -67,6 +96,9 @@ def command(
         exclude=exclude,
         first_tag=first_tag,
         header=header,
+        compiler=cc,
+        options=click.get_current_context().meta.get("preprocessor", []),
+        compile_commands=compile_commands,
         diff=diff,
         un_instrument=un_instrument,
     )

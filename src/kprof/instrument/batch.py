@@ -9,17 +9,20 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kprof.errors import FileAccessError, InstrumentError, UsageError
 from kprof.files import explain, read_bytes, writing
 from kprof.instrument.edits import has_edits, remove_edits
 from kprof.instrument.header import profile_names
+from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.select import Selection, attribute_reason
 from kprof.instrument.shadow import decode, encode
 from kprof.instrument.source import Scan, Skipped, plant, scan_source
 from kprof.instrument.targets import Target
+from kprof.instrument.verify import Verified, verify
 from kprof.names import FIRST_TAG, Function, Modifier, NameEntry, allocate, allocate_functions
 
 _FILES_AT_ONCE = 200
@@ -39,6 +42,8 @@ class Instrumented:
         The entries of the functions that have triggers, in the order of the text.
     skipped
         The functions that do not.
+    unseen
+        Why no preprocessor could read it, or "": then macros were guessed at.
     """
 
     path: Path
@@ -46,6 +51,7 @@ class Instrumented:
     after: str
     planted: tuple[NameEntry, ...]
     skipped: tuple[Skipped, ...]
+    unseen: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,14 @@ class Options:
     selection: Selection = field(default_factory=Selection)
     first_tag: int = FIRST_TAG
     inline: bool = False
+    preprocessor: Preprocessor | None = None
+    commands: Mapping[Path, Preprocessor] = field(default_factory=dict)
+    workers: int = 2
+
+    def preprocessor_of(self, path: Path) -> Preprocessor | None:
+        """What the file is preprocessed with, or None."""
+        absolute = Path(os.path.normpath(path.absolute()))
+        return self.commands.get(absolute, self.preprocessor)
 
 
 def instrument_files(paths: Iterable[Path], options: Options) -> list[Instrumented]:
@@ -77,16 +91,32 @@ def instrument_files(paths: Iterable[Path], options: Options) -> list[Instrument
             problems.extend(error.problems)
     if problems:
         raise InstrumentError(problems)
-    wanted = {path: _wanted(scan, options.selection) for path, scan in scans}
+    seen = _verified(scans, options)
+    wanted = [_wanted(verified, options.selection) for verified in seen]
     entries = allocate_functions(
         options.names,
-        [function for functions, _ in wanted.values() for function in functions.values()],
+        [function for functions, _ in wanted for function in functions.values()],
         first_tag=options.first_tag,
     )
     if options.inline:
         inline = [name for _, scan in scans for name in profile_names(scan.shadow.code)]
         allocate(options.names, inline, first_tag=options.first_tag, modifier=Modifier.INLINE)
-    return [_instrument(path, scan, wanted[path], entries, options.target) for path, scan in scans]
+    return [
+        _instrument(path, verified, parts, entries, options.target)
+        for (path, _), verified, parts in zip(scans, seen, wanted, strict=True)
+    ]
+
+
+def _verified(scans: Sequence[tuple[Path, Scan]], options: Options) -> list[Verified]:
+    def one(item: tuple[Path, Scan]) -> Verified:
+        path, scan = item
+        preprocessor = options.preprocessor_of(path)
+        return verify(scan, path, preprocessor) if preprocessor else Verified(scan)
+
+    if len(scans) == 1:
+        return [one(scans[0])]
+    with ThreadPoolExecutor(options.workers) as pool:
+        return list(pool.map(one, scans))
 
 
 def write_copies(done: Sequence[Instrumented], folder: Path) -> list[Path]:
@@ -148,13 +178,19 @@ def restore(path: Path) -> tuple[str, str]:
     return text, remove_edits(text)
 
 
-def _wanted(scan: Scan, selection: Selection) -> tuple[dict[int, Function], list[Skipped]]:
+def _wanted(verified: Verified, selection: Selection) -> tuple[dict[int, Function], list[Skipped]]:
+    scan = verified.scan
     wanted: dict[int, Function] = {}
     skipped: list[Skipped] = []
+    for item in verified.skipped:
+        reason = selection.reason(item.name, scan.path)
+        skipped.append(replace(item, reason=reason, wanted=True) if reason else item)
     for brace, function in scan.functions.items():
         reason = selection.reason(function.name, scan.path)
         by_user = bool(reason)
-        reason = reason or attribute_reason(function.head)
+        reason = reason or attribute_reason(
+            function.head, (verified.declared or {}).get(function.head.name, frozenset())
+        )
         if reason:
             mine = by_user or "no_instrument" in reason
             skipped.append(scan.skip(function, reason, wanted=mine))
@@ -166,29 +202,32 @@ def _wanted(scan: Scan, selection: Selection) -> tuple[dict[int, Function], list
 
 def _instrument(
     path: Path,
-    scan: Scan,
+    verified: Verified,
     wanted: tuple[dict[int, Function], list[Skipped]],
     entries: Mapping[Function, NameEntry],
     target: Target,
 ) -> Instrumented:
+    scan = verified.scan
     functions, skipped = wanted
     tags: dict[int, int] = {}
     planted: dict[int, NameEntry] = {}
     for brace, function in functions.items():
         entry = entries[function]
+        hidden = (verified.hidden_returns or {}).get(brace, 0)
         if entry.value == 0 or entry.exit_tag is None:
             reason = "value 0" if entry.value == 0 else "an inline trigger has its name"
             why = f"{reason} in the name file"
             skipped.append(scan.skip(scan.functions[brace], why, wanted=entry.value == 0))
+        elif hidden and target.plants and target.strategy == "returns":
+            why = f"{hidden} of its returns come out of macros (the cleanup strategy covers them)"
+            skipped.append(scan.skip(scan.functions[brace], why))
         else:
             tags[brace] = entry.value
             planted[brace] = entry
     after, failed = plant(scan, tags, target)
-    lost = {(item.name, item.line) for item in failed}
-    kept = tuple(
-        entry
-        for brace, entry in planted.items()
-        if (scan.functions[brace].name, scan.line(scan.functions[brace])) not in lost
+    for brace in failed:
+        planted.pop(brace, None)
+    everything = tuple(sorted([*skipped, *failed.values()], key=lambda item: item.line))
+    return Instrumented(
+        path, scan.shadow.raw, after, tuple(planted.values()), everything, verified.problem
     )
-    everything = tuple(sorted([*skipped, *failed], key=lambda item: item.line))
-    return Instrumented(path, scan.shadow.raw, after, kept, everything)

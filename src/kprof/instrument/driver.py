@@ -130,6 +130,11 @@ class CommandLine:
                 command.append(objects.get(index, argument) if other else argument)
         return command
 
+    def options_without(self, *unwanted: str) -> list[str]:
+        """The options that are left without inputs, output, dependency files, and these."""
+        kept = _without_side_files(self._without_inputs())
+        return [argument for argument in kept if argument not in unwanted]
+
     def output_of(self, source: Input) -> str:
         """The file that compiling this source makes, as the compiler would name it."""
         if self.output and self.mode != "link":

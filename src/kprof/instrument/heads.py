@@ -201,6 +201,9 @@ def _find_name(items: Sequence[Item], expanded: bool) -> tuple[int, tuple[Item, 
     likely = [entry for entry in found if entry[2]] or found
     index, path, _ = likely[0 if old_style else -1]
     end = index + (2 if items[index].text != "(" or len(path) == 1 else 1)
+    rest = [item for item in items[end:] if item.text not in ("(", "[")]
+    if old_style and not rest[0].is_name:
+        return None  # itself a declaration of a parameter, such as int (*f)();
     if expanded and not old_style and any(item.is_name for item in items[end:]):
         return None
     return index, path

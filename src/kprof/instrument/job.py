@@ -19,6 +19,7 @@ from kprof.instrument.batch import (
     write_copies,
 )
 from kprof.instrument.header import profile_header
+from kprof.instrument.preprocess import Preprocessor, find_compiler, read_compile_commands
 from kprof.instrument.select import Selection
 from kprof.instrument.shadow import encode
 from kprof.instrument.source import Skipped
@@ -42,6 +43,9 @@ class Job:
     exclude: Sequence[str] = ()
     first_tag: int = FIRST_TAG
     header: str | None = None
+    compiler: str | None = None
+    options: Sequence[str] = ()
+    compile_commands: str | None = None
     diff: bool = False
     un_instrument: bool = False
 
@@ -104,8 +108,15 @@ def run(job: Job) -> Outcome:
 
 
 def _options(job: Job, target: Target, names: Path) -> Options:
+    compiler = find_compiler(target.name, job.compiler)
     return Options(
-        target, names, Selection(job.only, job.exclude), job.first_tag, job.header is not None
+        target,
+        names,
+        Selection(job.only, job.exclude),
+        job.first_tag,
+        job.header is not None,
+        Preprocessor((*compiler, *job.options, "-DKPROF")) if compiler else None,
+        read_compile_commands(Path(job.compile_commands)) if job.compile_commands else {},
     )
 
 
@@ -167,6 +178,12 @@ def _notices(done: Sequence[Instrumented], job: Job, target: Target) -> list[str
     if missed:
         counts.append(f"{len(missed)} without, see above")
     lines.append(", ".join(counts))
+    unseen = [one for one in done if one.unseen]
+    if unseen:
+        lines.append(
+            f"{len(unseen)} files could not be preprocessed, so functions made by macros are not "
+            f"known (give -I, -D, --compile-commands, or --cc none): {unseen[0].unseen}"
+        )
     highest = max((entry.value + 1 for entry in planted), default=0)
     warning = target.warning(highest)
     return [*lines, f"{job.names}: {warning}"] if warning else lines

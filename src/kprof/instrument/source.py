@@ -59,6 +59,14 @@ class Scan:
     ways: Sequence[tuple[str, Sequence[Function]]]
     boundaries: Sequence[int]
 
+    def with_functions(self, functions: Mapping[int, Function]) -> Scan:
+        """The scan with these functions in place of its own; what is not among them is gone."""
+        ways = [
+            (code, [functions[f.brace] for f in found if f.brace in functions])
+            for code, found in self.ways
+        ]
+        return replace(self, functions=functions, ways=ways)
+
     def line(self, function: Function) -> int:
         """The line of a function's name."""
         return self.shadow.line(function.head.offset)
@@ -107,8 +115,8 @@ def scan_source(raw: str, path: str) -> Scan:
     return Scan(path, shadow, branches, dict(sorted(functions.items())), ways, boundaries)
 
 
-def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, tuple[Skipped, ...]]:
-    """The text with triggers, and the functions that could not have theirs.
+def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, Mapping[int, Skipped]]:
+    """The text with triggers, and the functions that could not have theirs, by their ``{``.
 
     Parameters
     ----------
@@ -122,7 +130,7 @@ def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, tup
         for function in found:
             if function.brace not in tags or function.brace in failed:
                 continue
-            inner = [other for other in found if other.outer is function]
+            inner = [f for f in found if f.outer and f.outer.brace == function.brace]
             try:
                 new = function_edits(view, function, inner, tags[function.brace], target)
             except CannotPlant as error:
@@ -131,12 +139,11 @@ def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, tup
             edits.update({(edit.offset, edit.rank): edit for edit in new})
     planted = [tag for brace, tag in tags.items() if brace not in failed]
     if not edits:
-        return scan.shadow.raw, tuple(failed.values())
+        return scan.shadow.raw, failed
     text = prologue(target, sorted(set(planted)))
     top = _top_edit(scan, text) if text else None
-    return apply_edits(scan.shadow.raw, [*edits.values(), *([top] if top else [])]), tuple(
-        failed.values()
-    )
+    everything = [*edits.values(), *([top] if top else [])]
+    return apply_edits(scan.shadow.raw, everything), failed
 
 
 def _top_edit(scan: Scan, text: str) -> Edit:

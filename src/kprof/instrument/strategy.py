@@ -22,7 +22,7 @@ from kprof.instrument.functions import Function
 from kprof.instrument.shadow import Shadow
 from kprof.instrument.targets import Target
 
-_RETURN = re.compile(r"(?<![\w$.#])return(?![\w$])")
+RETURN = re.compile(r"(?<![\w$.#])return(?![\w$])")
 _STEP = re.compile(r"[;(){}\[\]]")
 _TAGS = frozenset({"struct", "union", "enum"})
 
@@ -58,7 +58,7 @@ def function_edits(
     if not target.plants:
         return []
     if target.strategy == "cleanup":
-        return [Edit(_behind(shadow, function.brace), 0, _guard(target, tag))]
+        return [Edit(behind(shadow, function.brace), 0, _guard(target, tag))]
     return _return_edits(shadow, function, inner, tag, target)
 
 
@@ -86,14 +86,14 @@ def _return_edits(
     entry, leave = f"{{{target.statement(tag)}}}", f"{{{target.statement(tag + 1)}}}"
     edits: list[Edit] = []
     typed = False
-    for match in _RETURN.finditer(code, function.brace, function.end):
+    for match in RETURN.finditer(code, function.brace, function.end):
         if any(nested.start <= match.start() < nested.end for nested in inner):
             continue
         end = _semicolon(code, match.end(), function.end)
         at = shadow.place(match.start(), before=False)
         if shadow.raw[at : at + 6] != "return":
             raise CannotPlant("a return is split over two lines with a backslash")
-        stop = _behind(shadow, end)
+        stop = behind(shadow, end)
         if code[match.end() : end].isspace() or match.end() == end:
             edits.append(Edit(at, 2, f"{{{leave}return", "return"))
         elif function.head.returns_nothing:
@@ -105,7 +105,7 @@ def _return_edits(
             edits.append(Edit(at, 2, f"{{kprof_t {name}=(", "return"))
             edits.append(Edit(stop - 1, 1, f");{leave}return {name}"))
         edits.append(Edit(stop, 0, "}"))
-    edits.append(Edit(_behind(shadow, function.brace), 3, _opening(function, entry, typed)))
+    edits.append(Edit(behind(shadow, function.brace), 3, _opening(function, entry, typed)))
     edits.append(Edit(shadow.place(function.end - 1, before=False), 1, f"}}{leave}"))
     return edits
 
@@ -140,7 +140,7 @@ def _semicolon(code: str, start: int, end: int) -> int:
     raise CannotPlant("a return has no semicolon in this text")
 
 
-def _behind(shadow: Shadow, offset: int) -> int:
+def behind(shadow: Shadow, offset: int) -> int:
     """The offset in `raw` behind the character, digraph or trigraph at `offset` in the shadow."""
     first = shadow.joined[offset]
     length = 1 if first in "{};" else 2 if first in "<%" else 3
