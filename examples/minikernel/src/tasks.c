@@ -74,7 +74,7 @@ static void producer(void)
 static void consumer(void)
 {
     for (;;)
-        consumed += mix(pipe_read(), 200) & 1;
+        consumed += mix(pipe_read(), 600) & 1;
 }
 
 /* A line on the console now and then: digits by recursion, and one interrupt a character. */

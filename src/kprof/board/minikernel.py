@@ -13,11 +13,6 @@ from kprof.errors import BoardError
 CROSS = "m68k-linux-gnu-"
 SEED_NAMES = "seed.names"
 PROFILE_HEADER = "kprof_profile.h"
-_FLAGS = (
-    "-O2 -Wall -Wextra -m68020 -ffreestanding -fomit-frame-pointer -fno-pic -fno-tree-ter "
-    "-fno-asynchronous-unwind-tables -nostdlib -static -Wl,--build-id=none -Wl,-n "
-    "-Wl,--no-warn-rwx-segments"
-).split()
 
 
 def examples_folder() -> Path:
@@ -71,11 +66,12 @@ def compile_command(
     includes
         Folders that are searched before the kernel's own.
     """
+    flags = examples_folder() / "minikernel" / "compile.flags"
     kernel = examples_folder() / "minikernel" / "src"
     agent = examples_folder() / "agent"
     return [
         compiler,
-        *_FLAGS,
+        f"@{flags}",
         *(f"-D{define}" for define in defines),
         *(f"-I{folder}" for folder in (*includes, kernel, agent)),
         *map(str, (kernel / "boot.S", kernel / "lib.S", *files, agent / "kpr_agent.c")),

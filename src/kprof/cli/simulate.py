@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -153,8 +152,8 @@ def _line(link: str | None) -> Iterator[Pty]:
     finally:
         if link:
             with contextlib.suppress(OSError):
-                if os.readlink(link) == line.path:
-                    os.unlink(link)
+                if Path(link).readlink() == Path(line.path):
+                    Path(link).unlink()
         line.close()
 
 
