@@ -1,6 +1,7 @@
 | boot.S: in the EPROM. Copies the kernel to RAM and starts it there; after that the EPROM is only read
 | by triggers.
 
+        .file   "boot.S"
         .section .boot,"ax"
         .long   __stack_top
         .long   boot

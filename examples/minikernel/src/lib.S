@@ -1,5 +1,6 @@
 | lib.S: what cannot be said in C. Nothing here has a trigger.
 
+        .file   "lib.S"
         .section .vectors,"a"
         .globl  vectors
 vectors:

@@ -1,0 +1,212 @@
+"""The example kernel on the board: is the profile true?"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
+
+from kprof.analysis import Summary, summarise
+from kprof.board import minikernel
+from kprof.board.elf import load_kernel
+from kprof.board.md20 import DEFAULT_PPM, HZ, MD20
+from kprof.board.profiler import CAPACITY
+from kprof.board.session import Plan, Session
+from kprof.names import Modifier, NameFile, read_names
+
+CROSS = shutil.which("m68k-linux-gnu-gcc")
+needs_cross = pytest.mark.skipif(CROSS is None, reason="no m68k-linux-gnu-gcc here")
+CLOCKS_A_US = HZ / 1e6 / (1 + DEFAULT_PPM / 1e6)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A select of the socket, with what only an emulator can know: the stack that was in use."""
+
+    clock: int
+    tag: int
+    stack: int
+
+
+@dataclass
+class Run:
+    """One recording of the ready-built kernel."""
+
+    names: NameFile
+    counted: dict[str, int]
+    exact: bool
+    summary: Summary
+    events: list[Event]
+
+
+@pytest.fixture(scope="module", params=["kernel", "loan"])
+def run(request: pytest.FixtureRequest) -> Run:
+    image, names_path = minikernel.ready_built(request.param)
+    names = read_names(names_path)
+    with MD20(load_kernel(image)) as board:
+        stacks: list[int] = []
+        with_stack(board, stacks)
+        session = Session(board)
+        assert session.record(Plan())
+        assert session.audit is not None
+        capture = session.capture()
+        events = [
+            Event(clock, tag, stack) for (clock, tag), stack in zip(board.log, stacks, strict=True)
+        ][: capture.events]
+        counted, exact = session.audit.calls(names), session.audit.exact
+    return Run(names, counted, exact, summarise(capture, names), events)
+
+
+def with_stack(board: MD20, stacks: list[int]) -> None:
+    """Note with each logged event which task's stack the CPU is on (-1: the system's)."""
+    cpu: Any = board.cpu._machine.cpu
+    tasks = board.kernel.symbols["tasks"]
+    each = tasks.size // 6
+    log = board._on_select
+
+    def on_select(now: int, address: int) -> None:
+        before = len(board.log)
+        log(now, address)
+        if len(board.log) > before:
+            where = cpu.r_sp() - tasks.address
+            stacks.append(where // each if 0 <= where < tasks.size else -1)
+
+    board.profiler.on_select = on_select
+
+
+def test_the_ram_is_full_and_holds_what_the_socket_saw(run: Run) -> None:
+    assert run.summary.events == CAPACITY
+    assert run.summary.info.full
+    assert not run.summary.anomalies.unknown_tags
+
+
+def test_call_counts_equal_those_of_the_kernel(run: Run) -> None:
+    analysed = {figures.entry.name: figures.calls for figures in run.summary.functions}
+    counted = {name: calls for name, calls in run.counted.items() if calls}
+    assert run.exact
+    assert {name: analysed.get(name, 0) for name in counted} == counted
+    # What is not counted is not called: the bodies of tasks, and what runs before the recording.
+    assert set(analysed) == set(counted)
+    assert len(counted) > 40
+
+
+def test_net_times_equal_the_clocks_of_the_emulator(run: Run) -> None:
+    net, idle, entered = reference(run)
+    for figures in run.summary.functions:
+        name = figures.entry.name
+        clocks = net[name]
+        assert abs(figures.net - clocks / CLOCKS_A_US) <= entered[name], name
+    assert abs(run.summary.ledger.idle - idle / CLOCKS_A_US) < 400
+    assert sum(entered.values()) > 6000
+
+
+def reference(run: Run) -> tuple[Counter[str], int, Counter[str]]:
+    """(clocks of each function, idle clocks, calls) by the emulator's clock and stack pointer."""
+    functions = [e for e in run.names.entries if e.value and e.modifier is not Modifier.INLINE]
+    entries = {entry.entry_tag: entry.name for entry in functions}
+    exits = {entry.exit_tag: entry.name for entry in functions}
+    stacks: dict[int, list[str]] = {}
+    net: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    idle = 0
+    for event, after in zip(run.events, [*run.events[1:], run.events[-1]], strict=True):
+        stack = stacks.setdefault(event.stack, [])
+        if event.tag in entries:
+            stack.append(entries[event.tag])
+            calls[entries[event.tag]] += 1
+        elif event.tag in exits and stack:
+            assert stack.pop() == exits[event.tag]
+        clocks = after.clock - event.clock
+        if stack:
+            net[stack[-1]] += clocks
+        elif event.stack == -1:
+            idle += clocks
+    return net, idle, calls
+
+
+def test_the_kernel_does_its_work(run: Run) -> None:
+    names = {figures.entry.name: figures.calls for figures in run.summary.functions}
+    for name in ("clock", "lanisr", "softint", "softclock", "sleep", "wakeup", "sw_task", "printn"):
+        assert names[name] > 0, name
+    inline = {entry.name: count for entry, count in run.summary.inlines}
+    assert inline["le_rxpkt"] > 50
+    assert run.summary.anomalies.context_switches > 100
+    assert run.summary.anomalies.unwound_calls == 0
+    assert run.summary.ledger.idle > 0.2 * run.summary.ledger.elapsed
+
+
+def test_the_traffic_arrives_undamaged() -> None:
+    with MD20(load_kernel(minikernel.ready_built()[0])) as board:
+        board.run(HZ)
+        assert board.ethernet.received > 40
+        assert board.ethernet.missed == 0
+        assert board.peek("ip_bad") == board.peek("tcp_bad") == board.peek("le_drops") == 0
+        assert board.peek("received_bytes") > 30_000
+        assert len(board.ethernet.sent) > 20
+        assert b"minikernel on MD20" in board.duart.a.sent
+
+
+def test_loaned_buffers_move_the_time(run: Run) -> None:
+    """The paper's section 5: lanisr gets short, in_cksum and uiomove get long."""
+    averages = {f.entry.name: f.avg or 0 for f in run.summary.functions}
+    if "le_get" in averages:
+        assert averages["lanisr"] < 100
+        assert averages["in_cksum"] > 200
+    else:
+        assert averages["lanisr"] > 200
+        assert averages["in_cksum"] < 200
+
+
+def entry_and_exits(disassembly: str, name: str) -> list[str]:
+    body = disassembly.split(f"<{name}>:\n")[1].split("\n\n")[0]
+    return re.findall(r"\t4a38 ([0-9a-f]{4}) ", body)
+
+
+@needs_cross
+def test_triggers_in_the_ready_built_kernel() -> None:
+    image, names_path = minikernel.ready_built()
+    text = subprocess.run(
+        ["m68k-linux-gnu-objdump", "-d", "--no-show-raw-insn", str(image)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    raw = subprocess.run(
+        ["m68k-linux-gnu-objdump", "-d", str(image)], capture_output=True, text=True, check=True
+    ).stdout
+    assert "tstb" in text
+    for entry in read_names(names_path).entries:
+        if entry.entry_tag and f"<{entry.name}>:" in raw:
+            tags = [int(tag, 16) for tag in entry_and_exits(raw, entry.name)]
+            assert tags[0] == entry.entry_tag, entry.name
+            if entry.name not in ("monitor", "reader", "producer", "consumer", "reporter"):
+                assert entry.exit_tag in tags, entry.name
+        elif entry.modifier is Modifier.INLINE:
+            assert f"4a38 {entry.value:04x} " in raw
+
+
+@needs_cross
+def test_the_ready_built_images_come_from_these_sources(tmp_path: Path) -> None:
+    folder = minikernel.examples_folder() / "minikernel"
+    built_with = (folder / "prebuilt" / "compiler.txt").read_text().strip()
+    assert CROSS is not None
+    version = subprocess.run([CROSS, "--version"], capture_output=True, text=True, check=True)
+    if version.stdout.splitlines()[0] != built_with:
+        pytest.skip(f"this compiler is not {built_with}")
+    copy = tmp_path / "minikernel"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("build", "prebuilt"))
+    shutil.copytree(minikernel.examples_folder() / "agent", tmp_path / "agent")
+    kprof = Path(__import__("sys").executable).with_name("kprof")
+    subprocess.run(["make", "-C", str(copy), f"KPROF={kprof}"], check=True, capture_output=True)
+    for name in ("kernel.names", "kernel.elf", "loan.elf"):
+        assert (copy / "build" / name).read_bytes() == (folder / "prebuilt" / name).read_bytes(), (
+            f"{name} is not what the sources give: run make -C examples/minikernel prebuilt"
+        )
