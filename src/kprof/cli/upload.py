@@ -1,0 +1,41 @@
+"""`kprof upload`: the event RAM from a board into a capture file."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("upload")
+@click.argument("port")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The capture file to write.")
+@click.option("-f", "--force", is_flag=True, help="Replace FILE, or an unfinished upload of it.")
+@click.option("--resume", is_flag=True, help="Go on with an unfinished upload of FILE.")
+@click.option("--base", type=int, default=115200, show_default=True, help="Rate to call at.")
+@click.option("--baud", type=int, help="Rate to change to; falls back where it does not work.")
+@click.option("--raw", is_flag=True, help="Without the delta coding.")
+@click.option("--verify", is_flag=True, help="Compare checksums even where nothing went wrong.")
+@click.option("--valid-only", is_flag=True, help="Fetch the last run's records alone, if known.")
+@click.option("--stay", is_flag=True, help="Leave the agent running at the end.")
+@click.option("--names", metavar="FILE", help="Name file of the code: its digest is recorded.")
+@click.option("--send", multiple=True, metavar="TEXT", help=r"Type this first, such as 'G 2000\r'.")
+@click.option("--expect", multiple=True, metavar="TEXT", help="Then wait for this.")
+@click.option("--send-delay", type=float, default=0, metavar="MS", help="Pause a typed character.")
+@click.option("--trace-line", metavar="FILE", help="Log every byte that passes, with its time.")
+def command(**options: object) -> None:
+    r"""Fetch the event RAM through the agent on PORT into a capture file.
+
+    PORT is a device or a URL of pyserial (socket://, rfc2217://, loop://). What arrives is checked,
+    asked for again where it is damaged, and kept in FILE.part if the upload cannot be finished.
+
+    Exit code: 0 done, 2 misused, 3 the port cannot be opened, 4 nobody answers, 5 failed (what
+    arrived is kept), 6 verification failed, 130 interrupted.
+
+    \b
+    Example:
+      kprof upload /dev/ttyUSB0 -o dump.bin
+      kprof upload /dev/ttyUSB0 -o dump.bin --baud 921600 --verify
+      kprof upload /dev/ttyUSB0 -o dump.bin --send 'G 2000\r' --expect READY
+    """
+    from kprof.cli.uploading import upload
+
+    upload(options)

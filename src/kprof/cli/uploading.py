@@ -1,0 +1,127 @@
+"""The terminal's side of `kprof upload`: options into values, progress and notices on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from kprof.errors import FileAccessError
+from kprof.files import explain
+from kprof.upload.host import HostOptions
+from kprof.upload.progress import Progress, Rater, progress_text
+from kprof.upload.prompt import Greeting, parse_typed
+from kprof.upload.session import UploadOptions, UploadResult, fetch
+
+TTY_EVERY_S = 0.1
+QUIET_S = 1.0  # what is done sooner shows no progress
+
+
+class Meter:
+    """Shows progress: at most ten times a second on a terminal, a line each tenth elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._tty = stream.isatty()
+        self._rater = Rater()
+        self._shown_at = float("-inf")
+        self._shown: tuple[str, int] = ("", -1)
+        self._drawn = False
+        self._first_at = float("inf")
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.phase == "notice":
+            self.end()
+            self._stream.write(f"kprof: {progress.note}\n")
+            return
+        if not progress.total:
+            return
+        rate, left = self._rater.add(progress)
+        self._first_at = min(self._first_at, progress.now)
+        if progress.now - self._first_at < QUIET_S:
+            return
+        tenth = (progress.phase, 10 * progress.done // progress.total)
+        last = progress.done == progress.total
+        if self._tty:
+            if progress.now - self._shown_at < TTY_EVERY_S and not (last and tenth != self._shown):
+                return
+        elif tenth == self._shown or (not progress.done and self._shown[0]):
+            return
+        self._shown_at, self._shown = progress.now, tenth
+        text = progress_text(progress, rate, left)
+        self._stream.write(f"\r\x1b[K{text}" if self._tty else f"{text}\n")
+        self._stream.flush()
+        self._drawn = self._tty
+
+    def end(self) -> None:
+        """Clear the line that is drawn."""
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._drawn = False
+
+
+def upload(options: Mapping[str, Any]) -> None:
+    """Run `kprof upload` with its command line's options.
+
+    Raises
+    ------
+    KprofError
+    """
+    meter = Meter(sys.stderr)
+    with _traced(options["trace_line"]) as trace:
+        made = UploadOptions(
+            host=HostOptions(
+                base_baud=options["base"],
+                baud=options["baud"],
+                delta=not options["raw"],
+                verify=options["verify"],
+                valid_only=options["valid_only"],
+                goodbye=not options["stay"],
+            ),
+            greeting=Greeting(
+                sent=tuple(parse_typed(text) for text in options["send"]),
+                expected=tuple(parse_typed(text) for text in options["expect"]),
+                delay_s=options["send_delay"] / 1000,
+            ),
+            names=Path(options["names"]) if options["names"] else None,
+            resume=options["resume"],
+            force=options["force"],
+            trace=trace,
+        )
+        try:
+            result = fetch(options["port"], options["output"], made, meter)
+        finally:
+            meter.end()
+    click.echo(f"kprof: {outcome(result)}", err=True)
+
+
+def outcome(result: UploadResult) -> str:
+    """One sentence for the user."""
+    checked = {
+        "crc": ", the board's checksums agree",
+        "twice": ", two passes agree",
+    }.get(result.verified, "")
+    retries = f", {result.retries} requests repeated" if result.retries else ""
+    return (
+        f"{result.out}: {result.valid:,} events in {result.records:,} records from "
+        f"'{result.board}' in {result.seconds:.1f} s{retries}{checked}"
+    )
+
+
+@contextlib.contextmanager
+def _traced(path: str | None) -> Iterator[Any]:
+    """A function that writes lines into a log; None without a path."""
+    if not path:
+        yield None
+        return
+    try:
+        stream = Path(path).open("w", encoding="ascii", buffering=1)  # noqa: SIM115
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+    with stream:
+        yield lambda text: stream.write(f"{text}\n")

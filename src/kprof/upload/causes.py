@@ -1,0 +1,104 @@
+"""Why a port cannot be opened or used, and what to do about it: one sentence each."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import stat
+from pathlib import Path
+
+_PATTERNS = ("ttyUSB*", "ttyACM*", "ttyAMA*", "tty.usb*", "cu.usb*", "serial/by-id/*")
+
+
+def explain_open(path: str, code: int, reason: str) -> str:
+    """Why `path` could not be opened, from the operating system's error number."""
+    if code in (errno.ENOENT, errno.ENOTDIR):
+        found = candidates()
+        hint = f"there are: {', '.join(found)}" if found else "no serial port is there: plugged in?"
+        return f"{path}: no such port ({hint})"
+    if code in (errno.EACCES, errno.EPERM):
+        return f"{path}: not permitted ({_permission_hint(path)})"
+    if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK):
+        return explain_busy(path)
+    if code in (errno.EIO, errno.ENXIO, errno.ENODEV):
+        return f"{path}: the device does not answer: {reason.lower()} (unplugged? plug it in again)"
+    if code == errno.ENOTTY:
+        return f"{path}: is no serial port (name a device such as /dev/ttyUSB0)"
+    return f"{path}: cannot open: {reason.lower()}"
+
+
+def explain_busy(path: str) -> str:
+    """Who has `path` open."""
+    holders = holders_of(path)
+    if not holders:
+        return f"{path}: busy: another program has it (close that, or wait until it is done)"
+    named = ", ".join(f"{name} (process {process})" for process, name in holders)
+    hint = "close it, or wait until it is done"
+    if any("ModemManager" in name for _, name in holders):
+        hint = "ModemManager probes new ports: wait a minute, or set ID_MM_DEVICE_IGNORE by udev"
+    return f"{path}: busy: {named} has it ({hint})"
+
+
+def explain_lost(path: str, reason: str) -> str:
+    """The port went away while it was used."""
+    return f"{path}: the port is gone: {reason} (unplugged, or the far end was closed?)"
+
+
+def explain_stalled(path: str, seconds: float) -> str:
+    """Nothing could be written for so long."""
+    return (
+        f"{path}: nothing could be sent for {seconds:.0f} s: the far end holds the line (turn flow "
+        "control off there)"
+    )
+
+
+def candidates() -> list[str]:
+    """The serial ports that this machine has."""
+    return sorted(path for pattern in _PATTERNS for path in glob.glob(f"/dev/{pattern}"))  # noqa: PTH207
+
+
+def holders_of(path: str) -> list[tuple[int, str]]:
+    """(process, name) of the other processes that have `path` open, as far as we may see."""
+    try:
+        wanted = Path(path).stat().st_rdev
+    except OSError:
+        return []
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) == os.getpid():
+            continue
+        try:
+            for descriptor in (process / "fd").iterdir():
+                held = descriptor.stat()
+                if stat.S_ISCHR(held.st_mode) and held.st_rdev == wanted:
+                    name = (process / "comm").read_text().strip()
+                    found.append((int(process.name), name))
+                    break
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def _permission_hint(path: str) -> str:
+    import getpass
+    import grp
+
+    try:
+        status = Path(path).stat()
+        group = grp.getgrgid(status.st_gid).gr_name
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        return "ask for access to it"
+    if status.st_mode & stat.S_IRGRP and status.st_mode & stat.S_IWGRP and status.st_gid != 0:
+        return f"its group is '{group}': sudo usermod -aG {group} {user}, then log out and in again"
+    return f"only '{_owner(status.st_uid)}' may use it: ask for access, or change its udev rule"
+
+
+def _owner(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

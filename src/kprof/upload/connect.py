@@ -1,0 +1,108 @@
+"""Finding the agent on the line, and changing the line's rate with it."""
+
+from __future__ import annotations
+
+from kprof.upload.failures import InterruptedUploadError, NoAnswerError
+from kprof.upload.link import Link
+from kprof.upload.talk import Discard, SetBaud, Talk
+from kprof.upload.wire import CAN_BAUD, Info, Rate
+
+TRIES = 8
+FIRST_WAIT_S, MORE_WAIT, LONGEST_WAIT_S = 0.4, 1.4, 1.5
+SETTLE_S = 0.05
+MAX_CAPACITY = 1 << 24  # records; a RAM of 84 MB
+# An agent at another rate counts 48 bytes without a request; the flags end what it has begun.
+WAKE = bytes(64) + b"~~~~"
+
+
+def connect(link: Link, tries: int = TRIES) -> Talk[Info]:
+    """Ask the agent who it is until it answers.
+
+    Raises
+    ------
+    NoAnswerError
+        It does not, or what answers is no agent.
+    InterruptedUploadError
+        The user stopped it.
+    """
+    wait, received, echoes = FIRST_WAIT_S, link.received, link.echoes
+    for attempt in range(1, tries + 1):
+        if attempt > 2:
+            yield from link.write(WAKE)
+        info = yield from link.ask("I", 1, wait=wait)
+        if isinstance(info, Info):
+            return info
+        if link.interrupts:
+            raise InterruptedUploadError("interrupted while waiting for an answer")
+        wait = min(wait * MORE_WAIT, LONGEST_WAIT_S)
+    if link.received == received:
+        raise NoAnswerError(
+            f"nobody answers: {tries} requests, not a byte back (is the agent running, the cable a "
+            "crossed one, the rate right? --base sets it)"
+        )
+    if link.echoes - echoes >= tries - 1:
+        raise NoAnswerError(
+            "only our own requests come back: the line or a monitor echoes, and no agent answers "
+            "(start the agent first; --send types a command)"
+        )
+    raise NoAnswerError(
+        f"answers nonsense: {link.received - received} bytes and none an agent's message; they "
+        f"begin {_excerpt(link.first_bytes)} (another rate? --base sets it; or the agent is not "
+        "started: --send types a command)"
+    )
+
+
+def refuse_strange(info: Info) -> None:
+    """Raise unless the agent serves what this host can take.
+
+    Raises
+    ------
+    NoAnswerError
+        It is of another version, or its numbers are impossible.
+    """
+    shape = (info.version, info.record_bytes, info.time_bits, info.tag_bits)
+    if shape != (1, 5, 24, 16):
+        raise NoAnswerError(
+            f"the agent '{info.name}' has version {shape[0]} with records of {shape[1]} bytes, "
+            f"{shape[2]} bits of time and {shape[3]} of tag; expected version 1 with 5, 24 and 16"
+        )
+    if not (1 <= info.capacity <= MAX_CAPACITY and info.clock_hz and info.max_records):
+        raise NoAnswerError(
+            f"the agent '{info.name}' says it has {info.capacity:,} records at {info.clock_hz:,} "
+            f"Hz, {info.max_records} a frame; expected 1 to {MAX_CAPACITY:,} and a clock above 0"
+        )
+
+
+def change_rate(link: Link, info: Info, base: int, baud: int) -> Talk[int]:
+    """Take both ends to `baud`; the rate that they are at afterwards: `baud` or `base`."""
+    if not info.flags & CAN_BAUD:
+        return base
+    for _ in range(3):
+        rate = yield from link.ask("B", baud)
+        if isinstance(rate, Rate) and not rate.rate:
+            return base
+        if rate is not None or link.interrupts:
+            break
+    heard = yield SetBaud(baud)
+    until = heard.now + SETTLE_S
+    while link.now < until and (yield from link.listen(until)) is not None:
+        pass
+    yield Discard()
+    for _ in range(3):
+        if isinstance((yield from link.ask("I", 1, wait=0.25)), Info):
+            return baud
+    yield from fall_back(link, base)
+    yield from connect(link)
+    return base
+
+
+def fall_back(link: Link, base: int) -> Talk[None]:
+    """Take our end to the base rate, and make the agent give up any other."""
+    yield SetBaud(base)
+    yield Discard()
+    yield from link.write(WAKE)
+
+
+def _excerpt(data: bytes) -> str:
+    text = "".join(chr(c) if 32 <= c < 127 else f"\\x{c:02x}" for c in data[:16])
+    return f"'{text}'"

@@ -1,0 +1,110 @@
+"""A line that carries conversations: the protocol between `kprof.upload.talk` and the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from kprof.upload.talk import Discard, Heard, Receive, Send, SetBaud, Talk
+
+T = TypeVar("T")
+SLICE_S = 0.1  # how long a wait goes on before the user's wish to stop is looked at
+
+
+class Line(Protocol):
+    """One end of a serial line."""
+
+    def clock(self) -> float:
+        """Time in s; only differences mean something."""
+
+    def read(self, timeout: float) -> bytes:
+        """What has arrived; waits for it at most `timeout` s."""
+
+    def write(self, data: bytes) -> None:
+        """Send."""
+
+    def set_baud(self, rate: int) -> None:
+        """Change the rate after what was sent has left."""
+
+    def discard(self) -> None:
+        """Throw away what has arrived."""
+
+
+def converse(talk: Talk[T], line: Line, interrupts: Callable[[], int] = lambda: 0) -> T:
+    """Run a conversation over a line to its end; its value.
+
+    Parameters
+    ----------
+    interrupts
+        How often the user has asked to stop; a change ends a wait.
+    """
+    try:
+        step = next(talk)
+        while True:
+            data = b""
+            if isinstance(step, Send):
+                line.write(step.data)
+            elif isinstance(step, Receive):
+                data = _receive(line, step.until, interrupts)
+            elif isinstance(step, SetBaud):
+                line.set_baud(step.rate)
+            elif isinstance(step, Discard):
+                line.discard()
+            step = talk.send(Heard(line.clock(), data, interrupts()))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+def _receive(line: Line, until: float, interrupts: Callable[[], int]) -> bytes:
+    before = interrupts()
+    while True:
+        left = until - line.clock()
+        data = line.read(min(max(left, 0.0), SLICE_S))
+        if data or left <= 0 or interrupts() != before:
+            return data
+
+
+class TracedLine:
+    """A line that tells everything that passes over it, for a report about a failed upload.
+
+    Parameters
+    ----------
+    line
+        The line itself.
+    tell
+        Called with one line of text: seconds, ``>`` (sent), ``<`` (received) or ``#``, the bytes.
+    """
+
+    def __init__(self, line: Line, tell: Callable[[str], None]) -> None:
+        self._line, self._tell = line, tell
+        self._start = line.clock()
+
+    def clock(self) -> float:
+        """See `Line`."""
+        return self._line.clock()
+
+    def read(self, timeout: float) -> bytes:
+        """See `Line`."""
+        data = self._line.read(timeout)
+        if data:
+            self._note("<", data.hex(" "))
+        return data
+
+    def write(self, data: bytes) -> None:
+        """See `Line`."""
+        self._note(">", data.hex(" "))
+        self._line.write(data)
+
+    def set_baud(self, rate: int) -> None:
+        """See `Line`."""
+        self._note("#", f"{rate} baud")
+        self._line.set_baud(rate)
+
+    def discard(self) -> None:
+        """See `Line`."""
+        self._note("#", "input discarded")
+        self._line.discard()
+
+    def _note(self, sign: str, text: str) -> None:
+        self._tell(f"{self._line.clock() - self._start:10.6f} {sign} {text}")

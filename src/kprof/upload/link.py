@@ -1,0 +1,101 @@
+"""Requests and replies of KPR1 over a line: numbers the requests, takes the frames apart."""
+
+from __future__ import annotations
+
+from kprof.upload.talk import Receive, Send, Talk
+from kprof.upload.wire import (
+    Bye,
+    Check,
+    Deframer,
+    Echo,
+    End,
+    Info,
+    Malformed,
+    Rate,
+    Reply,
+    Request,
+    Unknown,
+    decode_reply,
+    encode_request,
+)
+
+Answer = Info | End | Check | Rate | Bye | Unknown
+ANSWER_S = 0.4  # an answer of a few bytes, the line's latency included
+
+
+class Link:
+    """One end of a KPR1 line; what it has seen so far.
+
+    Attributes
+    ----------
+    now
+        The time of the last step.
+    interrupts
+        How often the user has asked to stop.
+    echoes, malformed
+        Requests that came back; sound frames that are no message.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.interrupts = self.echoes = self.malformed = 0
+        self.first_bytes = b""
+        self._seq = 0
+        self._deframer = Deframer()
+
+    @property
+    def bad(self) -> int:
+        """Frames that were damaged, or noise between frames."""
+        return self._deframer.bad + self.malformed
+
+    @property
+    def received(self) -> int:
+        """Bytes received in all."""
+        return self._deframer.received
+
+    def send(self, kind: str, a: int = 0, b: int = 0, c: int = 0) -> Talk[int]:
+        """Send one request; its number."""
+        self._seq = (self._seq + 1) & 0xFF
+        yield from self.write(encode_request(Request(kind, self._seq, a, b, c)))
+        return self._seq
+
+    def write(self, data: bytes) -> Talk[None]:
+        """Send bytes as they are."""
+        heard = yield Send(data)
+        self.now, self.interrupts = heard.now, heard.interrupts
+
+    def listen(self, until: float) -> Talk[list[Reply] | None]:
+        """The messages in what arrives next, perhaps none yet; None: nothing came until then."""
+        heard = yield Receive(until)
+        self.now, self.interrupts = heard.now, heard.interrupts
+        if not heard.data:
+            return None
+        if len(self.first_bytes) < 32:
+            self.first_bytes = (self.first_bytes + heard.data)[:32]
+        replies: list[Reply] = []
+        for body in self._deframer.feed(heard.data):
+            reply = decode_reply(body)
+            if isinstance(reply, Echo):
+                self.echoes += 1
+            elif isinstance(reply, Malformed):
+                self.malformed += 1
+            else:
+                replies.append(reply)
+        return replies
+
+    def ask(
+        self, kind: str, a: int = 0, b: int = 0, c: int = 0, *, wait: float = ANSWER_S
+    ) -> Talk[Answer | None]:
+        """Send a request whose answer is one message; None: no answer in `wait` seconds."""
+        seq = yield from self.send(kind, a, b, c)
+        until, interrupts = self.now + wait, self.interrupts
+        while self.now < until and self.interrupts == interrupts:
+            for reply in (yield from self.listen(until)) or ():
+                if isinstance(reply, Answer) and reply.seq == seq and _answers(kind, reply):
+                    return reply
+        return None
+
+
+def _answers(kind: str, reply: Answer) -> bool:
+    expected = {"I": Info, "R": End, "K": Check, "B": Rate, "Q": Bye}
+    return isinstance(reply, (expected[kind], Unknown))

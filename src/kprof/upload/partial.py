@@ -1,0 +1,132 @@
+"""What has arrived of an unfinished upload, in two files beside the output.
+
+``OUT.part`` holds the records where they belong; ``OUT.part.json`` says what board they are of and
+which are there. Each piece is written as it arrives, the list of what is there about every second
+(after the records are on the disk), so that whatever dies, `--resume` finds nothing wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kprof.errors import FileAccessError, KprofError, UsageError
+from kprof.files import explain, write_text
+from kprof.upload.image import Image
+
+SAVE_EVERY_S = 1.0
+VERSION = 1
+
+
+class Partial:
+    """The two files; made by `partial_files`."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.list_path = Path(f"{path}.json")
+        self._descriptor = descriptor
+        self._saved_at = 0.0
+
+    def sink(self, offset: int, data: bytes) -> None:
+        """Store a piece.
+
+        Raises
+        ------
+        FileAccessError
+            The disk is full, or gone.
+        """
+        try:
+            while data:
+                done = os.pwrite(self._descriptor, data, offset)
+                offset, data = offset + done, data[done:]
+        except OSError as error:
+            raise FileAccessError(explain(self.path, "write", error)) from error
+
+    def save(self, board: dict[str, Any], image: Image, now: float | None = None) -> None:
+        """List what is there; with a time `now`, only if the last list is old."""
+        if now is not None:
+            if now - self._saved_at < SAVE_EVERY_S:
+                return
+            self._saved_at = now
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise FileAccessError(explain(self.path, "write", error)) from error
+        crc = image.crc(0, image.records)
+        content = {"kprof": VERSION, "board": board, "bitmap": image.bitmap(), "crc": crc}
+        write_text(self.list_path, json.dumps(content, indent=1) + "\n")
+
+    def restore(self, board: dict[str, Any], image: Image) -> str:
+        """Put what was kept into `image`; why nothing was, or an empty string."""
+        try:
+            content = json.loads(self.list_path.read_text("utf-8"))
+            bitmap = content["bitmap"]
+            kept = content["board"]
+            data = self.path.read_bytes()
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return "nothing usable was kept of an earlier upload"
+        if content.get("kprof") != VERSION or not isinstance(bitmap, str):
+            return "what was kept is of another version of kprof"
+        if kept != board:
+            return "what was kept is of another board or another run"
+        image.restore(data.ljust(len(image.data), b"\0"), bitmap)
+        return ""
+
+    def remove(self) -> None:
+        """The upload is done, or there is nothing to keep."""
+        for path in (self.list_path, self.path):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def partial_files(out: Path, *, resume: bool, force: bool) -> Iterator[Partial]:
+    """Open the two files for an output, and hold them against a second upload to the same output.
+
+    Raises
+    ------
+    UsageError
+        The output exists and may not be replaced; an unfinished upload is there, and neither
+        `resume` nor `force` says what to do; another upload writes it now.
+    FileAccessError
+        The folder cannot be written.
+    """
+    if out.is_dir():
+        raise FileAccessError(f"{out}: is a folder; expected the name of a file to write")
+    if out.exists() and not force:
+        raise UsageError(f"{out}: is there already (-f replaces it, or name another file)")
+    path = Path(f"{out}.part")
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if resume or force else os.O_EXCL)
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{path}: an unfinished upload is there (--resume goes on with it, -f begins anew)"
+        ) from error
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(f"{path}: another upload is writing it now (wait for it)") from error
+        partial = Partial(path, descriptor)
+        if not resume:
+            try:
+                os.ftruncate(descriptor, 0)
+                partial.list_path.unlink(missing_ok=True)
+            except OSError as error:
+                raise FileAccessError(explain(path, "write", error)) from error
+        try:
+            yield partial
+        except KprofError:
+            if os.fstat(descriptor).st_size == 0:
+                partial.remove()
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,255 @@
+"""One upload from end to end: the port, the conversation, the partial file, the capture file."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import kprof
+from kprof.upload.failures import (
+    InterruptedUploadError,
+    NoAnswerError,
+    PortError,
+    TransferError,
+    VerifyError,
+)
+from kprof.upload.host import Fetched, Host, HostOptions
+from kprof.upload.image import Image
+from kprof.upload.line import Line, TracedLine, converse
+from kprof.upload.partial import Partial, partial_files
+from kprof.upload.progress import Notify, Progress, silent
+from kprof.upload.prompt import Greeting, greet
+from kprof.upload.wire import FULL, RUNNING, Info
+
+
+@dataclass(frozen=True)
+class UploadOptions:
+    """How to upload.
+
+    Attributes
+    ----------
+    host
+        The KPR1 conversation's options.
+    greeting
+        What to type, and what to wait for, before the agent is called.
+    names
+        The name file that the code was built with: its digest goes into the capture.
+    resume
+        Go on with what an earlier upload to the same output has kept.
+    force
+        Replace an output, or an unfinished upload, that is there.
+    trace
+        Called with a line of text for everything that passes over the line; None: not.
+    """
+
+    host: HostOptions = field(default_factory=HostOptions)
+    greeting: Greeting = field(default_factory=Greeting)
+    names: Path | None = None
+    resume: bool = False
+    force: bool = False
+    trace: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True)
+class UploadResult:
+    """What was written.
+
+    Attributes
+    ----------
+    out
+        The capture file.
+    records, valid
+        Records in it, and those of the last run.
+    board
+        The name that the agent gives.
+    seconds
+        From the first request to the last answer.
+    retries
+        Requests that were repeated.
+    verified
+        ``"crc"``, ``"twice"`` or ``""`` (see `kprof.upload.host.Fetched`).
+    """
+
+    out: Path
+    records: int
+    valid: int
+    board: str
+    seconds: float
+    retries: int
+    verified: str
+
+
+def fetch(
+    port: str,
+    out: Path | str,
+    options: UploadOptions | None = None,
+    progress: Notify = silent,
+) -> UploadResult:
+    """Upload the event RAM from the agent on `port` into the capture file `out`.
+
+    Ctrl-C is taken over while it runs in the main thread: the first one lets the agent finish what
+    it sends, the second one does not wait.
+
+    Raises
+    ------
+    PortError
+        The port cannot be opened.
+    NoAnswerError
+        Nobody answers on it.
+    TransferError, VerifyError, InterruptedUploadError
+        It came to no end; what arrived is kept in ``OUT.part``.
+    FileAccessError, UsageError
+        `out` cannot be written, or is there already.
+    """
+    from kprof.upload.port import open_port
+
+    options, out = options or UploadOptions(), Path(out)
+    digest = _digest(options.names)
+    with (
+        partial_files(out, resume=options.resume, force=options.force) as partial,
+        open_port(port, options.host.base_baud) as opened,
+        interrupts_counted() as interrupts,
+    ):
+        line: Line = TracedLine(opened, options.trace) if options.trace else opened
+        start = line.clock()
+        fetched = _converse(line, options, partial, progress, interrupts)
+        seconds = line.clock() - start
+        metadata = {
+            "board": fetched.info.name,
+            "uploaded_by": f"kprof {kprof.__version__}",
+            "upload": {
+                "baud": fetched.baud,
+                "retries": fetched.retries,
+                "verified": fetched.verified,
+            },
+        }
+        valid = write_upload(out, fetched.info, fetched.image, metadata, digest)
+        partial.remove()
+    return UploadResult(
+        out,
+        fetched.image.records,
+        valid,
+        fetched.info.name,
+        seconds,
+        fetched.retries,
+        fetched.verified,
+    )
+
+
+def write_upload(
+    out: Path, info: Info, image: Image, metadata: dict[str, Any], digest: bytes | None
+) -> int:
+    """Write a complete image as a capture file; the number of valid records.
+
+    Raises
+    ------
+    FileAccessError
+        `out` cannot be written; it is as it was.
+    """
+    from fractions import Fraction
+
+    import numpy as np
+
+    from kprof.capture import Capture, CaptureInfo, write_capture
+
+    records = np.frombuffer(bytes(image.data), dtype=np.uint8).reshape(-1, 5)
+    if info.valid is not None:
+        valid, reason = min(info.valid, image.records), "the device's address counter"
+    elif info.flags & FULL:
+        valid, reason = image.records, "the full flag"
+    else:
+        valid, reason = image.records, "all: the board does not say how many are valid"
+    known = CaptureInfo(
+        source=str(out),
+        clock_hz=Fraction(info.clock_hz),
+        full=bool(info.flags & FULL),
+        count_guessed=info.valid is None and not info.flags & FULL,
+        stale_tail=valid < image.records,
+        names_sha256=digest,
+        valid_from=reason,
+        metadata=metadata,
+    )
+    write_capture(out, Capture(known, records[:valid], records[valid:]))
+    return valid
+
+
+@contextlib.contextmanager
+def interrupts_counted() -> Iterator[Callable[[], int]]:
+    """Count Ctrl-C instead of ending for it; in another thread than the main one: count nothing."""
+    count = 0
+
+    def note(signum: int, frame: object) -> None:  # noqa: ARG001
+        nonlocal count
+        count += 1
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: 0
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: count
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _converse(
+    line: Line,
+    options: UploadOptions,
+    partial: Partial,
+    progress: Notify,
+    interrupts: Callable[[], int],
+) -> Fetched:
+    """Run the conversation; what it holds is saved now and then, and when it fails."""
+    host: Host
+
+    def new_image(info: Info, records: int) -> Image:
+        image = Image(records, partial.sink)
+        if options.resume:
+            problem = partial.restore(_board(info), image)
+            if problem:
+                progress(Progress("notice", 0, records, 0, line.clock(), problem))
+        return image
+
+    def tell(moment: Progress) -> None:
+        if moment.phase == "fetching":
+            partial.save(_board(host.info), host.image, moment.now)
+        progress(moment)
+
+    host = Host(options.host, new_image, tell)
+    try:
+        converse(greet(options.greeting), line, interrupts)
+        return converse(host.run(), line, interrupts)
+    except (TransferError, VerifyError, InterruptedUploadError, NoAnswerError, PortError) as error:
+        image = getattr(host, "image", None)
+        if image is None or not image.held:
+            raise
+        partial.save(_board(host.info), image)
+        kind = type(error)
+        if kind in (NoAnswerError, PortError):  # it had begun: what arrived is kept
+            kind = TransferError
+        raise kind(
+            f"{error}; {image.held:,} of {image.records:,} records are kept in {partial.path} "
+            "(--resume goes on with them)"
+        ) from error
+
+
+def _board(info: Info) -> dict[str, Any]:
+    values = dataclasses.asdict(info)
+    values["flags"] &= FULL | RUNNING
+    for volatile in ("seq", "max_records"):
+        del values[volatile]
+    return values
+
+
+def _digest(names: Path | None) -> bytes | None:
+    if names is None:
+        return None
+    from kprof.names import read_names
+
+    return read_names(names).sha256()
