@@ -10,7 +10,6 @@ from typing import Any
 from kprof.analysis.frames import emit, fresh, restore, save
 from kprof.analysis.states import (
     BASE,
-    CAME_BY,
     CHILD,
     CONTEXT,
     CONTEXTS,
@@ -21,6 +20,9 @@ from kprof.analysis.states import (
     MARK,
     MODE,
     OPEN,
+    PENDING,
+    PENDING_SLOT,
+    PENDING_SP,
     QUEUE_SIZE,
     QUEUED,
     RESUMED,
@@ -93,9 +95,17 @@ def suspend(now: int, state: Any, tables: Any, stack: Any, pool: Any, queue: Any
     state[QUEUED] = k + 1
 
 
-def switch_out(
-    fn: int, now: int, state: Any, tables: Any, stack: Any, pool: Any, queue: Any
-) -> None:
+def switch_later(what: int, slot: int, state: Any, stack: Any) -> None:
+    """Switch when the call on top ends; the mark makes its exit come to `_leave`."""
+    sp = state[SP]
+    stack[0][sp] |= MARK
+    state[PENDING] = what
+    state[PENDING_SP] = sp
+    state[PENDING_SLOT] = slot
+
+
+def switch_out(now: int, state: Any, tables: Any, stack: Any, pool: Any, queue: Any) -> None:
+    state[PENDING] = 0
     if state[MODE] == UNDECIDED:
         state[MODE] = TASK
         state[FIRST] = state[CONTEXTS]
@@ -103,13 +113,11 @@ def switch_out(
         state[CONTEXTS] += 1
     suspend(now, state, tables, stack, pool, queue)
     restore_system(now, state, tables, stack, pool)
-    state[CAME_BY] = fn
     state[SWITCHES] += 1
 
 
 def switch_in(
     slot: int,
-    fn: int,
     now: int,
     m: int,
     state: Any,
@@ -120,9 +128,8 @@ def switch_in(
     rows: Any,
 ) -> int:
     """Resume the task in `slot` of the queue, or a context not seen before (-1)."""
-    came_by = fn
+    state[PENDING] = 0
     if state[MODE] == TASK:
-        came_by = -1
         suspend(now, state, tables, stack, pool, queue)
     else:
         if state[MODE] == UNDECIDED:
@@ -148,7 +155,6 @@ def switch_in(
         state[MODE] = TASK
         state[CONTEXT] = state[CONTEXTS]
         state[CONTEXTS] += 1
-    state[CAME_BY] = came_by
     state[SWITCHES] += 1
     return m
 

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kprof.analysis.states import NEED_MORE, QUEUED, SPECIAL, SWITCH_OUT, UNWIND_LOOK, WINDOW
+from kprof.analysis.states import (
+    NEED_MORE,
+    QUEUED,
+    SPECIAL,
+    SWITCH_OUT,
+    UNWIND_LOOK,
+    WINDOW,
+)
 
 
 def foresee(
@@ -77,7 +84,7 @@ def foresee(
         j += 1
         if j >= stop:
             if last:
-                ended = True
+                ended = j == i + 1
                 break
             if j - i >= WINDOW:
                 break
@@ -110,3 +117,32 @@ def foresee(
                 best = c
                 most = x_hits[c]
     return best
+
+
+def leaves_early(ops: Any, i: int, stop: int, last: bool, fn: int, look: Any) -> int:
+    """Does the switch function `fn`, entered at event `i`, leave before anything else at the base?
+
+    1: then the processor changes stacks after its exit; 0: or NEED_MORE events to tell.
+    """
+    l_fn = look[2]
+    depth = 0
+    for j in range(i + 1, stop):
+        op = ops[j]
+        if op < 0:
+            left = -1 - op
+            k = depth
+            low = max(0, depth - UNWIND_LOOK)
+            while k > low and l_fn[k] != left:
+                k -= 1
+            if k > low:
+                depth = k - 1
+            elif depth == 0:
+                return 1 if left == fn else 0
+        elif op < SPECIAL:
+            depth += 1
+            l_fn[depth] = op
+        elif (op - SPECIAL) & 7 >= SWITCH_OUT:
+            return 0
+    if last or stop - i > WINDOW:
+        return 0
+    return NEED_MORE

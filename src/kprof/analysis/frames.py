@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from kprof.analysis.states import BASE, CHILD, FREE, MARK, SLICE_CHILD, SLICE_TIME, SP, USED
+from kprof.analysis.states import (
+    BASE,
+    CHILD,
+    FREE,
+    MARK,
+    SLICE_CHILD,
+    SLICE_TIME,
+    SP,
+    USED,
+)
 
 
 def emit(

@@ -62,7 +62,7 @@ class Linker:
             "function": rows.fn[kept].astype(np.int32),
             "entry_event": entry,
             "exit_event": leave,
-            "entry": last[entry],
+            "entry": np.where(orphan, last[leave] - rows.elapsed[kept], last[entry]),
             "exit": last[leave],
             "elapsed": rows.elapsed[kept],
             "net": rows.net[kept],

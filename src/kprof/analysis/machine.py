@@ -64,7 +64,6 @@ class Machine:
         state[states.CONTEXTS] = 1
         state[states.SYSTEM_TOP] = -1
         state[states.FREE] = -1
-        state[states.CAME_BY] = -1
         self.state: Any = state
         self._tables: Any = ([0] * max(1, len(table.functions)), table.switcher.tolist())
         self._stack: Any = tuple([0] for _ in range(6))

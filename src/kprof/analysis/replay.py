@@ -35,15 +35,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kprof.analysis.contexts import mark_switch, switch_in, switch_out
-from kprof.analysis.foresee import foresee
+from kprof.analysis.contexts import mark_switch, switch_in, switch_later, switch_out
+from kprof.analysis.foresee import foresee, leaves_early
 from kprof.analysis.frames import emit, push
 from kprof.analysis.states import (
     BASE,
-    CAME_BY,
     CHILD,
     CONTEXT,
-    FREE,
     INLINE,
     INNER,
     MARK,
@@ -53,20 +51,20 @@ from kprof.analysis.states import (
     MODE,
     NEED_MORE,
     ORPHAN,
-    QUEUED,
+    PENDING,
+    PENDING_SLOT,
+    PENDING_SP,
     RESUMED,
-    SLICE_CHILD,
     SLICE_TIME,
     SP,
     SPECIAL,
     SWITCH_IN,
     SWITCH_OUT,
+    SWITCHING_IN,
+    SWITCHING_OUT,
     SWTCH_ENTRY,
     SWTCH_EXIT,
     SYSTEM,
-    SYSTEM_CHILD,
-    SYSTEM_SP,
-    SYSTEM_TOP,
     TASK,
     UNWOUND,
 )
@@ -128,7 +126,7 @@ def step(
             else:
                 state[SP] = sp
                 state[CHILD] = child
-                m = _leave(fn, now, at + i, m, state, tables, stack, pool, queue, rows)
+                m = _leave(fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows)
                 sp = state[SP]
                 child = state[CHILD]
         elif op < special:
@@ -163,32 +161,50 @@ def step(
                 state[SP] = sp
                 state[CHILD] = child
                 if kind in (SWITCH_OUT, SWTCH_ENTRY):
-                    if state[MODE] != SYSTEM and detail:
-                        m = mark_switch(fn, at + i, m, MARK_OUT, state, stack, rows)
-                    push(fn, now, at + i, state, tables, stack)
-                    if state[MODE] != SYSTEM:
-                        switch_out(fn, now, state, tables, stack, pool, queue)
+                    early = 0
+                    if kind == SWITCH_OUT and state[MODE] != SYSTEM:
+                        early = leaves_early(ops, i, stop, last, fn, look)
+                        if early == NEED_MORE:
+                            return i, m
+                    if early:
+                        push(fn, now, at + i, state, tables, stack)
+                        switch_later(SWITCHING_OUT, -1, state, stack)
+                    else:
+                        if state[MODE] != SYSTEM and detail:
+                            m = mark_switch(fn, at + i, m, MARK_OUT, state, stack, rows)
+                        push(fn, now, at + i, state, tables, stack)
+                        if state[MODE] != SYSTEM:
+                            switch_out(now, state, tables, stack, pool, queue)
                 elif kind == SWTCH_EXIT and (state[MODE] == TASK or nest[fn] > 0):
-                    m = _leave(fn, now, at + i, m, state, tables, stack, pool, queue, rows)
+                    m = _leave(fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows)
                 else:
                     first = -1
                     skip = -1
+                    early = 0
                     if kind == SWTCH_EXIT:
                         first = fn
                     elif state[MODE] != TASK:
                         skip = fn
-                    slot = foresee(
-                        ops, i, stop, last, first, skip, state, tables, pool, queue, look
-                    )
+                        early = leaves_early(ops, i, stop, last, fn, look)
+                    slot = NEED_MORE
+                    if early != NEED_MORE:
+                        slot = foresee(
+                            ops, i, stop, last, first, skip, state, tables, pool, queue, look
+                        )
                     if slot == NEED_MORE:
                         return i, m
                     if kind == SWITCH_IN:
                         push(fn, now, at + i, state, tables, stack)
-                    m = switch_in(slot, fn, now, m, state, tables, stack, pool, queue, rows)
-                    if detail:
-                        m = mark_switch(fn, at + i, m, MARK_IN, state, stack, rows)
+                    if early:
+                        switch_later(SWITCHING_IN, slot, state, stack)
+                    else:
+                        m = switch_in(slot, now, m, state, tables, stack, pool, queue, rows)
+                        if detail:
+                            m = mark_switch(fn, at + i, m, MARK_IN, state, stack, rows)
                     if kind == SWTCH_EXIT:
-                        m = _leave(fn, now, at + i, m, state, tables, stack, pool, queue, rows)
+                        m = _leave(
+                            fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows
+                        )
                 sp = state[SP]
                 child = state[CHILD]
     state[SP] = sp
@@ -201,6 +217,7 @@ def _leave(
     now: int,
     place: int,
     m: int,
+    detail: bool,
     state: Any,
     tables: Any,
     stack: Any,
@@ -214,7 +231,7 @@ def _leave(
     sp = state[SP]
     child = state[CHILD]
     if nest[fn] == 0:
-        return _leave_unseen(fn, now, place, m, state, tables, stack, pool, queue, rows)
+        return _leave_unseen(fn, now, place, m, state, stack, rows)
     base = state[BASE]
     closing = True
     while closing:
@@ -247,6 +264,20 @@ def _leave(
             s_fn[sp] |= MARK
     state[SP] = sp
     state[CHILD] = child
+    pending = state[PENDING]
+    if pending != 0 and sp < state[PENDING_SP]:
+        # The exit of a switch function that leaves before the processor changes stacks.
+        state[PENDING] = 0
+        if sp == state[PENDING_SP] - 1 and closed == fn:
+            if pending == SWITCHING_OUT:
+                if detail:
+                    m = mark_switch(fn, place, m, MARK_OUT, state, stack, rows)
+                switch_out(now, state, tables, stack, pool, queue)
+            else:
+                slot = state[PENDING_SLOT]
+                m = switch_in(slot, now, m, state, tables, stack, pool, queue, rows)
+                if detail:
+                    m = mark_switch(fn, place, m, MARK_IN, state, stack, rows)
     return m
 
 
@@ -256,59 +287,20 @@ def _leave_unseen(
     place: int,
     m: int,
     state: Any,
-    tables: Any,
     stack: Any,
-    pool: Any,
-    queue: Any,
     rows: Any,
 ) -> int:
     """An exit that closes no call of the running context."""
-    p_fn, _, _, _, _, p_place, p_next = pool
-    _, switcher = tables
+    _, s_time, _, _, _, s_place = stack
     sp = state[SP]
     child = state[CHILD]
-    if sp == state[BASE] and state[CAME_BY] == fn and switcher[fn]:
-        # A switch function that leaves before the processor changes stacks: its call is on the
-        # other side of the switch, and what has run since the switch was its own.
-        node = -1
-        slot = state[QUEUED] - 1
-        context = 0
-        if state[MODE] == SYSTEM and slot >= 0:
-            node = queue[1][slot]
-            context = queue[0][slot]
-        elif state[MODE] == TASK:
-            node = state[SYSTEM_TOP]
-        if node >= 0 and p_next[node] >= 0 and p_fn[node] == fn:
-            elapsed = now - state[SLICE_TIME]
-            net = elapsed - (child - state[SLICE_CHILD])
-            below = p_next[node]
-            depth = 0
-            if state[MODE] == SYSTEM:
-                queue[1][slot] = below
-                queue[2][slot] -= 1
-                queue[4][slot] = pool[2][node]
-                depth = queue[2][slot]
-            else:
-                state[SYSTEM_TOP] = below
-                state[SYSTEM_SP] -= 1
-                state[SYSTEM_CHILD] = pool[2][node]
-                depth = state[SYSTEM_SP]
-            m = emit(
-                m, fn, elapsed, net, 0, 0, p_place[node], place, p_place[below], depth, context,
-                net, rows,
-            )  # fmt: skip
-            p_next[node] = state[FREE]
-            state[FREE] = node
-            state[CHILD] = state[SLICE_CHILD] + elapsed
-            state[CAME_BY] = -1
-            return m
     elapsed = 0
     net = 0
     if sp == 0:
-        span = now - stack[1][0]
+        span = now - s_time[0]
         elapsed = now - state[SLICE_TIME]
         net = span - child
         state[CHILD] = span
     return emit(
-        m, fn, elapsed, net, 0, ORPHAN, -1, place, stack[5][sp], sp, state[CONTEXT], net, rows
+        m, fn, elapsed, net, 0, ORPHAN, -1, place, s_place[sp], sp, state[CONTEXT], net, rows
     )

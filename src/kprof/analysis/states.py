@@ -40,14 +40,19 @@ CONTEXTS = 14
 SWITCHES = 15
 IDLE = 16
 UNATTRIBUTED = 17
-CAME_BY = 18  # function of the last switch
+PENDING = 18  # a switch that happens when the running switch function leaves
 EVICTED = 19
 FIRST = 20  # what the context that ran first turned out to be
-STATE_SIZE = 21
+PENDING_SP = 21  # the frame of that function
+PENDING_SLOT = 22  # and the task that it switches to
+STATE_SIZE = 23
 
 TASK = 0
 SYSTEM = 1
 UNDECIDED = 2  # before the first switch: what runs may be a task or the system
+
+SWITCHING_OUT = 1
+SWITCHING_IN = 2
 
 MARK = 1 << 24
 WINDOW = 1 << 20

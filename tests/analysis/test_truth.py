@@ -1,0 +1,116 @@
+"""The analysis against the books of a simulated kernel: every call, every microsecond."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kprof.analysis import summarise, timeline
+from kprof.analysis.states import OPEN, ORPHAN, UNWOUND
+from kprof.capture import Capture
+from kprof.names import parse_names
+
+
+def _load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+kernel_sim = _load("kernel_sim")
+KINDS = [(style, fair) for style in ("pair", "early", "swtch") for fair in (True, False)]
+
+
+def compare(kernel: Any) -> None:
+    names = parse_names(kernel_sim.name_text(kernel.style))
+    capture = Capture.from_events(kernel.times, kernel.tags)
+    lines = timeline(capture, names)
+    calls = lines.calls
+    end = kernel.now
+    expected = Counter(
+        (
+            call.name,
+            call.entry,
+            end if call.exit is None else call.exit,
+            call.net,
+            call.elapsed,
+            call.exit is None,
+            call.unwound,
+        )
+        for call in kernel.calls
+    )
+    orphan = (calls.flags & ORPHAN) != 0
+    found = Counter(
+        zip(
+            [lines.functions[fn].name for fn in calls.function[~orphan]],
+            calls.entry[~orphan].tolist(),
+            calls.exit[~orphan].tolist(),
+            calls.net[~orphan].tolist(),
+            calls.elapsed[~orphan].tolist(),
+            ((calls.flags[~orphan] & OPEN) != 0).tolist(),
+            ((calls.flags[~orphan] & UNWOUND) != 0).tolist(),
+            strict=True,
+        )
+    )
+    assert found == expected
+    assert np.array_equal(calls.wall, calls.exit - calls.entry)
+    found_orphans = [
+        (lines.functions[fn].name, net)
+        for fn, net in zip(calls.function[orphan], calls.net[orphan].tolist(), strict=True)
+    ]
+    assert Counter(found_orphans) == Counter(kernel.orphans)
+    assert lines.ledger.idle == kernel.idle
+    assert lines.ledger.unattributed == kernel.unattributed
+    assert lines.ledger.elapsed == end
+    # Each of its contexts is one of ours.
+    pairs = {
+        (call.context, context)
+        for call, context in zip(kernel.calls, calls.context[~orphan].tolist(), strict=True)
+    }
+    assert len({ours for ours, _ in pairs}) == len({theirs for _, theirs in pairs}) == len(pairs)
+    compare_summary(kernel, summarise(capture, names))
+
+
+def compare_summary(kernel: Any, summary: Any) -> None:
+    assert summary.anomalies.context_switches == kernel.switches
+    assert sum(count for _, count in summary.inlines) == kernel.marks
+    counts = Counter(call.name for call in kernel.calls)
+    net = Counter()
+    for call in kernel.calls:
+        net[call.name] += call.net
+    for name, extra in kernel.orphans:
+        net[name] += extra
+    for row in summary.functions:
+        name = row.entry.name
+        assert row.calls == counts[name]
+        assert row.net == net[name]
+        assert row.net <= row.elapsed <= row.wall
+        done = [c.net for c in kernel.calls if c.name == name and c.exit is not None]
+        if done:
+            assert (row.max, row.avg, row.min) == (max(done), sum(done) // len(done), min(done))
+    assert sum(counts.values()) == sum(row.calls for row in summary.functions)
+
+
+@pytest.mark.parametrize(("style", "fair"), KINDS)
+def test_the_report_finds_the_books_of_the_kernel(style: str, fair: bool) -> None:
+    for seed in range(170):
+        compare(kernel_sim.Kernel(seed, style, fair))
+
+
+@pytest.mark.parametrize(("style", "fair"), KINDS)
+def test_blocks_of_any_size_give_the_same(
+    style: str, fair: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed, block in ((1, 1), (2, 3), (3, 17)):
+        monkeypatch.setattr("kprof.analysis.machine.BLOCK", block)
+        compare(kernel_sim.Kernel(seed, style, fair))
