@@ -6,6 +6,7 @@ from itertools import islice
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kprof.board.ethernet import FRAME_AT, RX_SLOTS, SLOT_BYTES, Ethernet
 from kprof.board.traffic import data_stream, internet_checksum, tcp_frame
 

@@ -6,6 +6,7 @@ import builtins
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -50,7 +51,7 @@ def test_a_byte_is_one_event_a_word_two_a_long_four(boards: Callable[..., MD20])
     log = log_of(boards("4a3804004a7804104ab80420" + STOP))
     assert [tag for _, tag in log] == [0x400, 0x410, 0x411, 0x420, 0x421, 0x422, 0x423]
     times = [now for now, _ in log]
-    assert [b - a for a, b in zip(times[3:], times[4:], strict=False)] == [5, 5, 5]
+    assert [b - a for a, b in pairwise(times[3:])] == [5, 5, 5]
 
 
 def test_a_trigger_costs_its_instruction_and_the_wait_states(boards: Callable[..., MD20]) -> None:
@@ -135,7 +136,7 @@ def test_the_timer_interrupts_the_code(boards: Callable[..., MD20]) -> None:
     board.run(HZ)
     assert board.reached
     times = [now for now, _ in board.log]
-    assert {b - a for a, b in zip(times, times[1:], strict=False)} == {200_000}
+    assert {b - a for a, b in pairwise(times)} == {200_000}
     assert board.now < HZ // 9
 
 

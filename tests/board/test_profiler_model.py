@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kprof.board.profiler import CAPACITY, Profiler, Switch, power_up_noise
 from kprof.errors import BoardError
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from kprof.board import pty
 from kprof.board.pty import Pty
 

@@ -37,7 +37,7 @@ void clock(void)
 /* Level 5: the DUART, for its timer and its channels. */
 void vec0(void)
 {
-    int status = DUART[D_ISR];
+    int status = DUART[D_ISR] & duart_mask;
 
     COUNT(vec0);
     if (status & ISR_COUNTER) {

@@ -5,7 +5,7 @@
 
 static char ring[RING];
 static int ring_in, ring_out;
-static int mask;
+int duart_mask;
 
 void duart_init(void)
 {
@@ -13,8 +13,8 @@ void duart_init(void)
     DUART[CH_B + D_SR] = 0xEE;
     DUART[CH_A + D_CR] = 0x05; /* transmitter and receiver on */
     DUART[CH_B + D_CR] = 0x05;
-    mask = ISR_COUNTER | ISR_RXA | ISR_RXB;
-    DUART[D_ISR] = mask;
+    duart_mask = ISR_COUNTER | ISR_RXA | ISR_RXB;
+    DUART[D_ISR] = duart_mask;
 }
 
 /* Level 5: a byte has come, or the console can take one. */
@@ -25,13 +25,13 @@ void duartint(int status)
         monitor_line(CH_A, DUART[CH_A + D_HR]);
     if (status & ISR_RXB)
         monitor_line(CH_B, DUART[CH_B + D_HR]);
-    if (status & mask & ISR_TXA) {
+    if (status & ISR_TXA) {
         if (ring_out != ring_in) {
             DUART[CH_A + D_HR] = ring[ring_out];
             ring_out = (ring_out + 1) % RING;
         } else {
-            mask &= ~ISR_TXA;
-            DUART[D_ISR] = mask;
+            duart_mask &= ~ISR_TXA;
+            DUART[D_ISR] = duart_mask;
         }
     }
 }
@@ -45,8 +45,8 @@ void cnputc(int c)
     if ((ring_in + 1) % RING != ring_out) {
         ring[ring_in] = c;
         ring_in = (ring_in + 1) % RING;
-        mask |= ISR_TXA;
-        DUART[D_ISR] = mask;
+        duart_mask |= ISR_TXA;
+        DUART[D_ISR] = duart_mask;
     }
     splx(s);
 }

@@ -154,6 +154,7 @@ extern int soreceive(struct socket *so, u8 *to, int room);
 extern void uiomove(struct mbuf *m, u8 *to, int length);
 
 /* The console, the pipe, the monitor. */
+extern int duart_mask; /* the interrupts that are on */
 extern void duart_init(void);
 extern void duartint(int status);
 extern int monitor_line(int channel, int c);

@@ -11,7 +11,6 @@ import kprof
 from kprof.errors import BoardError
 
 CROSS = "m68k-linux-gnu-"
-SEED_NAMES = "seed.names"
 PROFILE_HEADER = "kprof_profile.h"
 
 
@@ -35,6 +34,16 @@ def examples_folder() -> Path:
 def sources() -> list[Path]:
     """The kernel's C files, in the order in which tags are given."""
     return sorted((examples_folder() / "minikernel" / "src").glob("*.c"))
+
+
+def include_folders() -> tuple[Path, Path]:
+    """Where the kernel's own headers and the agent's are."""
+    return examples_folder() / "minikernel" / "src", examples_folder() / "agent"
+
+
+def seed_names() -> Path:
+    """The name file before the first build."""
+    return examples_folder() / "minikernel" / "seed.names"
 
 
 def ready_built(variant: str = "kernel") -> tuple[Path, Path]:
@@ -67,8 +76,7 @@ def compile_command(
         Folders that are searched before the kernel's own.
     """
     flags = examples_folder() / "minikernel" / "compile.flags"
-    kernel = examples_folder() / "minikernel" / "src"
-    agent = examples_folder() / "agent"
+    kernel, agent = include_folders()
     return [
         compiler,
         f"@{flags}",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kprof.board.audit import CallAudit
 from kprof.board.md20 import HZ, MD20
-from kprof.board.profiler import CAPACITY, CLOCK_HZ, Switch
+from kprof.board.profiler import CAPACITY, Switch
 from kprof.board.pty import Pty
 from kprof.capture.model import Capture, CaptureInfo
 
@@ -83,6 +83,10 @@ class Session:
         self._clocks = 0
         self._host_s = 0.0
 
+    def connect(self, line: Pty) -> None:
+        """Connect the upload line."""
+        self._line = line
+
     @property
     def mhz(self) -> float:
         """Millions of the board's clocks that one second of the host has emulated so far."""
@@ -133,7 +137,7 @@ class Session:
             if self.uploading:
                 served = True
             elif served:
-                self._flush()
+                self._run(board.now + _STEP)  # what the kernel says about it
                 return True
             if self._line is not None and board.duart.waiting and board.duart.b.line_idle:
                 self._line.wait(_WAIT_S)
@@ -149,12 +153,13 @@ class Session:
         info = CaptureInfo(
             source=source,
             full=profiler.full,
+            stale_tail=not profiler.full,
             names_sha256=names_sha256,
             valid_from="the Profiler's address counter",
-            metadata={"device": "MD20 (simulated)", "clock_hz": CLOCK_HZ},
+            metadata={"board": "MD20"},
         )
         records = np.frombuffer(profiler.image(), dtype=np.uint8).reshape(-1, RECORD_BYTES)
-        return Capture(info, records[: profiler.count])
+        return Capture(info, records[: profiler.count], records[profiler.count :])
 
     def _run(self, until: int, *, to_idle: bool = False) -> None:
         began_s, began = time.perf_counter(), self.board.now

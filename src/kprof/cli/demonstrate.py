@@ -1,0 +1,206 @@
+"""What `kprof demo` does: every part of kprof in a row, through their library calls."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kprof.analysis.calls import timeline
+from kprof.analysis.summary import Summary, summarise
+from kprof.board import minikernel
+from kprof.board.elf import load_kernel
+from kprof.board.md20 import HZ, MD20
+from kprof.board.pty import Pty
+from kprof.board.session import Plan, Session
+from kprof.board.traffic import data_stream
+from kprof.capture.open import open_capture
+from kprof.errors import BoardError, FileAccessError
+from kprof.files import explain
+from kprof.instrument.job import Job
+from kprof.instrument.job import run as run_instrument
+from kprof.names import read_names
+from kprof.report.summary import summary_text
+from kprof.report.trace import trace_lines
+from kprof.upload import UploadOptions, fetch
+from kprof.upload.host import HostOptions
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What to demonstrate.
+
+    Attributes
+    ----------
+    folder
+        Where everything is left.
+    cross
+        Prefix of the cross compiler; None: use the ready-built kernel.
+    loan
+        The kernel that loans the Ethernet's buffers to the network code.
+    lines
+        Lines of the trace to show.
+    seed
+        Chooses the Ethernet traffic.
+    """
+
+    folder: Path
+    cross: str | None = minikernel.CROSS
+    loan: bool = False
+    lines: int = 60
+    seed: int = 1
+
+    @property
+    def names(self) -> Path:
+        return self.folder / "kernel.names"
+
+    @property
+    def kernel(self) -> Path:
+        return self.folder / "kernel.elf"
+
+    @property
+    def dump(self) -> Path:
+        return self.folder / "dump.bin"
+
+
+def demonstrate(demo: Demo) -> Iterator[str]:
+    """Run the chain; what it prints, in parts. What it does is said on stderr.
+
+    Raises
+    ------
+    KprofError
+        A part could not do its work.
+    """
+    _build(demo)
+    names = read_names(demo.names)
+    with MD20(load_kernel(demo.kernel), traffic=data_stream(HZ, seed=demo.seed)) as board:
+        session = Session(board)
+        _say(f"{demo.kernel}: booting on the MD20, the Profiler in its EPROM socket")
+        session.record(Plan())
+        _say(
+            f"the Profiler is full: {board.profiler.count} events in {session.recorded_s:.3f} s of "
+            f"the board's time, emulated at {session.mhz:.0f} MHz"
+        )
+        _upload(demo, session)
+        image = board.profiler.image()
+        audit = session.audit
+    capture = open_capture(demo.dump)
+    if bytes(capture.records.tobytes()) != image:
+        raise BoardError(f"{demo.dump}: is not what the Profiler's RAM holds")
+    _say("the uploaded image is the Profiler's RAM, byte for byte")
+    summary = summarise(capture, names)
+    if audit is not None and audit.exact:
+        _say(_agreement(summary, audit.calls(names)))
+    yield summary_text(summary).rstrip("\n")
+    yield ""
+    yield from islice(trace_lines(timeline(capture, names)), demo.lines)
+    yield "..."
+    yield ""
+    yield _farewell(demo)
+
+
+def _build(demo: Demo) -> None:
+    """Instrumented sources, name file and kernel in the folder."""
+    compiler = minikernel.cross_compiler(demo.cross) if demo.cross is not None else None
+    ready, ready_names = minikernel.ready_built("loan" if demo.loan else "kernel")
+    planted = demo.folder / "src"
+    try:
+        planted.mkdir(parents=True, exist_ok=True)
+        seed = minikernel.seed_names() if compiler else ready_names
+        shutil.copyfile(seed, demo.names)
+        if not compiler:
+            shutil.copyfile(ready, demo.kernel)
+    except OSError as error:
+        raise FileAccessError(explain(demo.folder, "write", error)) from error
+    header = str(planted / minikernel.PROFILE_HEADER)
+    job = Job(files=(), names=demo.names, header=header)
+    run_instrument(job)
+    folders = (planted, *minikernel.include_folders())
+    done = run_instrument(
+        replace(
+            job,
+            files=minikernel.sources(),
+            output=str(planted),
+            options=[f"-I{folder}" for folder in folders],
+        )
+    )
+    for notice in done.notices:
+        _say(notice)
+    if not compiler:
+        why = "as asked" if demo.cross is None else f"there is no {demo.cross}gcc here"
+        _say(f"using the ready-built kernel, {why}")
+        return
+    defines = ["COUNT_CALLS", "KPROF", *(["LOAN"] if demo.loan else [])]
+    copies = [planted / source.name for source in minikernel.sources()]
+    command = minikernel.compile_command(
+        compiler, copies, demo.kernel, includes=[planted], defines=defines
+    )
+    minikernel.run_compiler(command)
+    _say(f"compiled with {compiler}")
+
+
+def _upload(demo: Demo, session: Session) -> None:
+    """Upload over a pseudo-terminal, the board in a thread of its own."""
+    line = Pty()
+    stop = threading.Event()
+    failure: list[BaseException] = []
+    session.connect(line)
+    board = threading.Thread(target=_serve, args=(session, stop.is_set, failure), daemon=True)
+    board.start()
+    try:
+        options = UploadOptions(host=HostOptions(goodbye=True), names=demo.names, force=True)
+        result = fetch(line.path, demo.dump, options)
+    finally:
+        stop.set()
+        board.join()
+        line.close()
+    if failure:
+        raise failure[0]
+    _say(
+        f"uploaded {result.records} records over {line.path} into {demo.dump} "
+        f"in {result.seconds:.1f} s"
+    )
+
+
+def _serve(session: Session, stopped: Callable[[], bool], failure: list[BaseException]) -> None:
+    try:
+        session.serve(stopped)
+    except BaseException as error:
+        failure.append(error)
+
+
+def _agreement(summary: Summary, counted: dict[str, int]) -> str:
+    """Compare the analysed calls with the kernel's own counters."""
+    analysed: dict[str, Any] = {f.entry.name: f.calls for f in summary.functions}
+    wrong = [name for name, calls in counted.items() if analysed.get(name, 0) != calls]
+    if wrong:
+        raise BoardError(f"the kernel counted other calls of {', '.join(sorted(wrong))}")
+    return (
+        f"the kernel's own counters agree: {sum(counted.values())} calls of "
+        f"{sum(1 for calls in counted.values() if calls)} functions"
+    )
+
+
+def _farewell(demo: Demo) -> str:
+    folder = shlex.quote(str(demo.folder))
+    return "\n".join(
+        (
+            f"In {demo.folder}: dump.bin, kernel.names, kernel.elf and the instrumented src/.",
+            "By hand, from the kernel to the report:",
+            f"  kprof sim {folder}/kernel.elf --link /tmp/md20",
+            f"  kprof upload /tmp/md20 -o {folder}/again.bin --names {folder}/kernel.names"
+            "    (in another terminal)",
+            f"  kprof report {folder}/again.bin --trace | less",
+        )
+    )
+
+
+def _say(text: str) -> None:
+    click.echo(f"kprof: {text}", err=True)

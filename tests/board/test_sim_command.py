@@ -1,0 +1,112 @@
+"""`kprof sim`: the command, its pty and its errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
+
+from kprof.analysis import summarise
+from kprof.board.minikernel import ready_built
+from kprof.capture.open import open_capture
+from kprof.cli.sim import command
+from kprof.names import read_names
+from kprof.upload import UploadOptions, fetch
+from kprof.upload.host import HostOptions
+
+
+def sim(*arguments: str) -> Result:
+    return CliRunner().invoke(command, arguments, prog_name="kprof")
+
+
+def test_a_dump_without_an_upload(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.bin"
+    result = sim(str(ready_built()[0]), "--dump", str(dump))
+    assert result.exit_code == 0, result.exception
+    assert result.stdout.startswith("minikernel on MD20\n")
+    assert "the Profiler is full: 16384 events in 1." in result.stderr
+    assert "MHz" in result.stderr
+    capture = open_capture(dump)
+    assert capture.info.full
+    assert capture.info.names_sha256 == read_names(ready_built()[1]).sha256()
+
+
+def test_fewer_events_and_less_time(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.bin"
+    assert sim("--dump", str(dump), "--events", "1000").exit_code == 0
+    capture = open_capture(dump)
+    assert capture.events == 1000
+    assert not capture.info.full
+    assert capture.stale is not None
+    assert len(capture.stale) == 16384 - 1000
+    result = sim("--dump", str(dump), "--seconds", "0.05")
+    assert "it holds fewer than 16384 events" in result.stderr
+    elapsed = summarise(open_capture(dump), read_names(ready_built()[1])).ledger.elapsed
+    assert 35_000 < elapsed < 51_000
+
+
+def test_the_same_run_for_the_same_seed(tmp_path: Path) -> None:
+    dumps = []
+    for number, seed in enumerate(["3", "3", "4"]):
+        dump = tmp_path / f"{number}.bin"
+        sim("--dump", str(dump), "--seed", seed, "--events", "3000")
+        dumps.append(open_capture(dump).records.tobytes())
+    assert dumps[0] == dumps[1] != dumps[2]
+
+
+@pytest.mark.parametrize("delta", [True, False])
+def test_an_upload_from_another_process(tmp_path: Path, delta: bool) -> None:
+    link, direct = tmp_path / "line", tmp_path / "direct.bin"
+    sim("--dump", str(direct))
+    board = subprocess.Popen(
+        [sys.executable, "-m", "kprof", "sim", "--link", str(link)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert board.stderr is not None
+    try:
+        for line in board.stderr:
+            if "waiting for" in line:
+                assert f"kprof upload {link}" in line
+                break
+        options = UploadOptions(host=HostOptions(goodbye=True, delta=delta))
+        result = fetch(str(link), tmp_path / "dump.bin", options)
+        out, notices = board.communicate(timeout=60)
+    finally:
+        board.kill()
+    assert board.returncode == 0
+    assert "kprof: uploaded" in notices
+    assert "uploaded" in out
+    assert not link.is_symlink()
+    assert result.records == result.valid == 16384
+    uploaded = open_capture(tmp_path / "dump.bin")
+    assert uploaded.records.tobytes() == open_capture(direct).records.tobytes()
+
+
+def test_wrong_kernels(tmp_path: Path) -> None:
+    bad = tmp_path / "kernel.elf"
+    bad.write_bytes(b"\x7fELF\x02\x01 and so on")
+    for path, message in [(bad, "not a 32-bit big-endian"), (tmp_path / "no.elf", "cannot read")]:
+        result = sim(str(path), "--dump", str(tmp_path / "dump.bin"))
+        assert message in str(result.exception)
+    assert not (tmp_path / "dump.bin").exists()
+
+
+def test_a_kernel_that_crashes(tmp_path: Path) -> None:
+    rom = tmp_path / "boot.rom"
+    rom.write_bytes(bytes.fromhex("00200000 00000008 4a3900900000"))
+    result = sim(str(rom), "--dump", str(tmp_path / "dump.bin"))
+    assert "read of 1 byte at 0x00900000, near pc 0x00000e" in str(result.exception)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    result = sim("--dump", str(tmp_path / "none" / "dump.bin"), "--events", "10")
+    assert "cannot write" in str(result.exception)
+    result = sim("--link", str(tmp_path / "none" / "line"))
+    assert "cannot make the link" in str(result.exception)
