@@ -21,6 +21,7 @@ from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.select import Selection, attribute_reason
 from kprof.instrument.shadow import decode, encode
 from kprof.instrument.source import Scan, Skipped, plant, scan_source
+from kprof.instrument.syntax import syntax_problems
 from kprof.instrument.targets import Target
 from kprof.instrument.verify import Verified, verify
 from kprof.names import FIRST_TAG, Function, Modifier, NameEntry, allocate, allocate_functions
@@ -86,7 +87,12 @@ def instrument_files(paths: Iterable[Path], options: Options) -> list[Instrument
     problems: list[str] = []
     for path in paths:
         try:
-            scans.append((path, scan_source(decode(read_bytes(path)), str(path))))
+            scan = scan_source(decode(read_bytes(path)), str(path))
+            wrong = [f"{path}:{line}: {what}" for line, what in _syntax_problems(scan)]
+            preprocessor = options.preprocessor_of(path) if wrong else None
+            if preprocessor is None or not preprocessor.accepts(path):
+                problems += wrong
+            scans.append((path, scan))
         except InstrumentError as error:
             problems.extend(error.problems)
     if problems:
@@ -105,6 +111,16 @@ def instrument_files(paths: Iterable[Path], options: Options) -> list[Instrument
         _instrument(path, verified, parts, entries, options.target)
         for (path, _), verified, parts in zip(scans, seen, wanted, strict=True)
     ]
+
+
+def _syntax_problems(scan: Scan) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    seen: set[int] = set()
+    for code, functions in scan.ways:
+        new = [function for function in functions if function.brace not in seen]
+        seen.update(function.brace for function in new)
+        found += syntax_problems(scan.shadow, code, new)
+    return sorted(set(found))
 
 
 def _verified(scans: Sequence[tuple[Path, Scan]], options: Options) -> list[Verified]:

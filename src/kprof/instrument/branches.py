@@ -78,6 +78,10 @@ class Branches:
             open_branches -= chosen
             yield _blanked(self._code, blanks)
 
+    def offsets(self) -> list[int]:
+        """Where branches begin and end, sorted."""
+        return sorted({at for branch in self._all for at in (branch.start, branch.end)})
+
     def chain(self, offset: int) -> tuple[Branch, ...]:
         """The branches that an offset is in, outermost first."""
         chain: list[Branch] = []

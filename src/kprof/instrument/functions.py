@@ -8,8 +8,9 @@ alternatives (see `branches`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from kprof.instrument.heads import Head, parse_head
 
@@ -55,8 +56,34 @@ class Unbalanced(Exception):  # noqa: N818 - never leaves this package
     """A ``{`` without its ``}``; `args[0]` is its offset."""
 
 
+@dataclass
+class Memory:
+    """What earlier ways through the same text have found, where no directive can change it.
+
+    Attributes
+    ----------
+    conditionals
+        Offsets of the conditional directives, sorted.
+    blocks
+        For a declaration's start and its ``{``: the functions there, and the end of the block.
+    """
+
+    conditionals: Sequence[int] = ()
+    blocks: dict[tuple[int, int], tuple[list[Function], int]] = field(default_factory=dict)
+
+    def keep(self, start: int, brace: int, found: list[Function], end: int) -> None:
+        """Remember a block that reads the same on every way."""
+        after = bisect_left(self.conditionals, start)
+        if after == len(self.conditionals) or self.conditionals[after] >= end:
+            self.blocks[start, brace] = found, end
+
+
 def find_functions(
-    code: str, *, expanded: bool, boundaries: list[int] | None = None
+    code: str,
+    *,
+    expanded: bool,
+    boundaries: list[int] | None = None,
+    memory: Memory | None = None,
 ) -> list[Function]:
     """The functions of a shadow text, in the order of their braces.
 
@@ -64,6 +91,8 @@ def find_functions(
     ----------
     boundaries
         Filled with the offsets at which declarations at file scope begin.
+    memory
+        Shared by the calls for the ways through one text.
 
     Raises
     ------
@@ -71,13 +100,16 @@ def find_functions(
         A ``{`` is not closed.
     """
     found: list[Function] = []
-    for function in _outer_functions(code, expanded, [] if boundaries is None else boundaries):
-        found.append(function)
-        found.extend(_nested_functions(code, function, expanded))
+    memory = memory or Memory()
+    for block in _blocks(code, expanded, [] if boundaries is None else boundaries, memory):
+        found += block
     return found
 
 
-def _outer_functions(code: str, expanded: bool, boundaries: list[int]) -> Iterator[Function]:
+def _blocks(
+    code: str, expanded: bool, boundaries: list[int], memory: Memory
+) -> Iterator[list[Function]]:
+    """The functions of each block at file scope, an outer one before those nested in it."""
     start = position = 0
     boundaries.append(start)
     earlier: list[int] = []  # where the declarations before this one began, back to the last body
@@ -97,10 +129,20 @@ def _outer_functions(code: str, expanded: bool, boundaries: list[int]) -> Iterat
             if before.endswith('"') and before.lstrip().startswith("extern"):
                 start = position  # extern "C" {
                 continue
-            head, first = _head_before(code, start, at, before, earlier, expanded)
-            position = matching_brace(code, at)
-            if head is not None:
-                yield Function(head, first, at, position)
+            known = memory.blocks.get((start, at))
+            if known is not None:
+                found, position = known
+            else:
+                head, first = _head_before(code, start, at, before, earlier, expanded)
+                position = matching_brace(code, at)
+                found = []
+                if head is not None:
+                    function = Function(head, first, at, position)
+                    found = [function, *_nested_functions(code, function, expanded)]
+                if before:
+                    memory.keep(start, at, found, position)
+            if found:
+                yield found
                 start = position
                 boundaries.append(start)
                 earlier.clear()

@@ -62,6 +62,17 @@ class Preprocessor:
         said = decode(done.stderr)
         return ("" if done.returncode else decode(done.stdout)), said
 
+    def accepts(self, path: Path) -> bool:
+        """Does the compiler take the file?"""
+        command = [*self.command, "-fsyntax-only", "-w", "-x", "c", str(path.absolute())]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, cwd=self.folder, timeout=_LIMIT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return done.returncode == 0
+
 
 def find_compiler(target: str, wanted: str | None) -> tuple[str, ...]:
     """The compiler to preprocess with: the one that is asked for, or one for the target, or cc.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from kprof.errors import InstrumentError
 from kprof.instrument.branches import Branches
 from kprof.instrument.edits import Edit, apply_edits, has_edits
-from kprof.instrument.functions import Function, Unbalanced, find_functions
+from kprof.instrument.functions import Function, Memory, Unbalanced, find_functions
 from kprof.instrument.shadow import Shadow, shadow_of
 from kprof.instrument.strategy import CannotPlant, function_edits, prologue
 from kprof.instrument.targets import Target
@@ -99,10 +99,11 @@ def scan_source(raw: str, path: str) -> Scan:
     ways: list[tuple[str, Sequence[Function]]] = []
     boundaries: list[int] = []
     problem: Unbalanced | None = None
+    memory = Memory(branches.offsets())
     for code in branches.ways():
         seen: list[int] | None = None if boundaries else boundaries
         try:
-            found = find_functions(code, expanded=False, boundaries=seen)
+            found = find_functions(code, expanded=False, boundaries=seen, memory=memory)
         except Unbalanced as error:
             problem = problem or error
             continue
@@ -125,11 +126,15 @@ def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, Map
     """
     edits: dict[tuple[int, int], Edit] = {}
     failed: dict[int, Skipped] = {}
+    done: set[int] = set()
     for code, found in scan.ways:
         view = replace(scan.shadow, code=code)
         for function in found:
             if function.brace not in tags or function.brace in failed:
                 continue
+            if function.brace in done and target.strategy == "cleanup":
+                continue
+            done.add(function.brace)
             inner = [f for f in found if f.outer and f.outer.brace == function.brace]
             try:
                 new = function_edits(view, function, inner, tags[function.brace], target)
