@@ -15,18 +15,19 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.realcode import projects
-from tests.realcode.oracle import Compiled, Definition, definitions, run, triggered
+from tests.realcode.oracle import Compiled, Definition, definitions, left_alone, run, triggered
 from tests.realcode.projects import Unit
 
 from kprof.names import read_names
 
 KPROF = (sys.executable, "-m", "kprof")
+_SHOWN = 30
 _SYSTEM = ("/usr/", "<")
 
 
@@ -40,6 +41,8 @@ class Verdict:
         The compiler takes the unit as it is.
     functions, instrumented
         gcc's definitions outside system headers; those of them that begin with their own trigger.
+    left_alone
+        Definitions that by their attributes want no triggers; not among `functions`.
     unlisted
         Definitions without a trigger that kprof did not name: the fault this whole folder is for.
     listed
@@ -51,6 +54,7 @@ class Verdict:
     unit: Unit
     accepted: bool = False
     functions: int = 0
+    left_alone: int = 0
     instrumented: int = 0
     unlisted: list[str] = field(default_factory=list)
     listed: list[str] = field(default_factory=list)
@@ -68,7 +72,7 @@ def check_cc(unit: Unit, levels: Sequence[str]) -> Verdict:
     environment = _environment()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        done, found, dumped = definitions(unit, ("-w",), scratch, environment)
+        done, found, dumped = definitions(unit, (f"-{levels[-1]}", "-w"), scratch, environment)
         verdict.accepted = done.code == 0
         if not verdict.accepted:
             return verdict
@@ -77,17 +81,23 @@ def check_cc(unit: Unit, levels: Sequence[str]) -> Verdict:
         said = ""
         for level in levels:
             dump = scratch / f"dump{level}"
-            tail = [f"-{level}", "-c", unit.source, "-o", str(scratch / "unit.o")]
-            plain = run([unit.compiler, *unit.options, *tail], unit.cwd, environment)
-            if plain.code:
-                continue
+            tail = [f"-{level}", "-S", unit.source, "-o", str(scratch / "unit.s")]
             extra = [f"-fdump-tree-original={dump}"] if level == levels[-1] else []
-            after = run(
-                [*prefix, unit.compiler, *unit.options, *extra, *tail], unit.cwd, environment
-            )
+            plain = [unit.compiler, *unit.options, *tail]
+            after = run([*prefix, *plain[:1], *extra, *plain[1:]], unit.cwd, environment)
             said = after.said
-            _compare(verdict, level, plain, after)
-        _count(verdict, found, dumped, scratch / f"dump{levels[-1]}", names, said)
+            if after.code or after.warnings:
+                _compare(verdict, level, run(plain, unit.cwd, environment), after)
+        fires = triggered(scratch / f"dump{levels[-1]}")
+        _count(
+            verdict,
+            found,
+            dumped,
+            fires,
+            names,
+            said,
+            lambda: left_alone(unit, (f"-{levels[-1]}",), scratch, environment),
+        )
     return verdict
 
 
@@ -97,15 +107,19 @@ def check_source(unit: Unit, levels: Sequence[str]) -> Verdict:
     environment = _environment()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        done, found, _ = definitions(unit, ("-w",), scratch, environment)
+        done, found, _ = definitions(unit, (f"-{levels[-1]}", "-w"), scratch, environment)
         verdict.accepted = done.code == 0
         if not verdict.accepted:
             return verdict
         found = [one for one in found if Path(unit.cwd, one.file) == unit.path]
         names, out = scratch / "unit.names", scratch / "out"
-        seen = _preprocessing(unit)
+        database = scratch / "compile_commands.json"
+        arguments = [unit.compiler, *unit.options, f"-{levels[-1]}", "-c", unit.source]
+        database.write_text(
+            json.dumps([{"directory": unit.cwd, "arguments": arguments, "file": unit.source}])
+        )
         command = [*KPROF, "instrument", unit.source, "-o", str(out), "--target", "soft"]
-        command += ["--names", str(names), *seen]
+        command += ["--names", str(names), "--compile-commands", str(database)]
         ran = run(command, unit.cwd, environment)
         made = list(out.rglob("*.c"))
         if len(made) != 1:
@@ -115,30 +129,29 @@ def check_source(unit: Unit, levels: Sequence[str]) -> Verdict:
         beside = ["-iquote", str(unit.path.parent)]
         for level in levels:
             dump = scratch / f"dump{level}"
-            tail = [f"-{level}", "-o", str(scratch / "unit.o"), "-c"]
-            plain = run([unit.compiler, *unit.options, *tail, unit.source], unit.cwd, environment)
-            if plain.code:
-                continue
+            tail = [f"-{level}", "-o", str(scratch / "unit.s"), "-S"]
+            plain = [unit.compiler, *unit.options, *tail, unit.source]
             extra = [f"-fdump-tree-original={dump}"] if level == levels[-1] else []
             again = [unit.compiler, *unit.options, *beside, *extra, *tail, str(made[0])]
             after = run(again, unit.cwd, environment)
-            _compare(verdict, level, plain, after)
-        _count(verdict, found, [], scratch / f"dump{levels[-1]}", names, ran.said)
+            if after.code or after.warnings:
+                _compare(verdict, level, run(plain, unit.cwd, environment), after)
+        fires = triggered(scratch / f"dump{levels[-1]}")
+        _count(
+            verdict,
+            found,
+            [],
+            fires,
+            names,
+            ran.said,
+            lambda: left_alone(unit, (f"-{levels[-1]}",), scratch, environment),
+        )
     return verdict
 
 
-def _preprocessing(unit: Unit) -> list[str]:
-    kept: list[str] = []
-    options = iter(unit.options)
-    for option in options:
-        if option in ("-I", "-D", "-U", "-include", "-isystem", "-iquote"):
-            kept += [option, next(options, "")]
-        elif option[:2] in ("-I", "-D", "-U"):
-            kept.append(option)
-    return kept
-
-
 def _compare(verdict: Verdict, level: str, plain: Compiled, after: Compiled) -> None:
+    if plain.code:
+        return  # the compiler does not take the original at this level either
     if after.code:
         verdict.broken.append(f"-{level}: {_first_error(after.said)}")
         return
@@ -163,14 +176,14 @@ def _count(
     verdict: Verdict,
     found: list[Definition],
     dumped: list[str],
-    dump: Path,
+    fires: list[tuple[str, int | None]],
     names: Path,
     said: str,
+    untouched: Callable[[], set[str]],
 ) -> None:
     own = [one for one in found if not one.file.startswith(_SYSTEM)]
     verdict.functions = len(own)
-    fires = triggered(dump)
-    if not fires and own:
+    if verdict.broken:
         return
     if dumped and Counter(dumped) != Counter(name for name, _ in fires):
         verdict.broken.append("the instrumented unit has other functions than the original")
@@ -178,13 +191,21 @@ def _count(
     good = Counter(
         name for name, tag in fires if tag is not None and _base(entries.get(tag, "")) == name
     )
+    missing: list[Definition] = []
     for one in own:
         if good[one.name] > 0:
             good[one.name] -= 1
             verdict.instrumented += 1
+        else:
+            missing.append(one)
+    asked = untouched() if missing else set()
+    for one in missing:
+        if one.name in asked:
+            verdict.functions -= 1
+            verdict.left_alone += 1
             continue
-        where = f"{one.file}:{one.line}: {one.name}"
         line = next((line for line in said.splitlines() if f" {one.name}: " in line), "")
+        where = f"{one.file}:{one.line}: {one.name}"
         (verdict.listed if line else verdict.unlisted).append(line or where)
 
 
@@ -246,9 +267,12 @@ def main() -> None:
         verdicts = check_all(units, options.levels.split(","), options.mode)
         everything += verdicts
         print(summary(name, verdicts), flush=True)
-        for verdict in verdicts:
-            for text in (*verdict.unlisted, *verdict.broken, *verdict.noisy):
-                print(f"    {verdict.unit.source}: {text}", flush=True)
+        said = [
+            f"    {verdict.unit.source}: {text}"
+            for verdict in verdicts
+            for text in (*verdict.broken, *verdict.noisy, *verdict.unlisted, *verdict.listed)
+        ]
+        print("\n".join([*said[:_SHOWN], *(["    ..."] if len(said) > _SHOWN else [])]), flush=True)
         if options.out:
             with options.out.open("a") as stream:
                 for verdict in verdicts:

@@ -16,13 +16,15 @@ from pathlib import Path
 from tests.realcode.projects import Unit
 
 _DEFINITION = re.compile(r"/\* (.*):(\d+):[NO]F \*/ (.*); /\*")
-_DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*) \(")
+_DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*) \((?!\*)")
 _DUMPED = re.compile(r"^;; Function (\S+) \(", re.MULTILINE)
-# What a dump begins with before the body: the sizes of array parameters may be computed there.
+# What a dump begins with before the body: the sizes of array parameters may be computed there, and
+# a return 0 of gcc's own stands behind that of main.
 _ENTRY = re.compile(
     r"[^{]*\{\s*(?:(const char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
 )
-_EXIT = r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+\Z"
+_EXIT = r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+(?:return 0;\s+)?\Z"
+_GIMPLE = re.compile(r"^((?:__attribute__\(\([^\n]*\n)+)([^\n]*)\n\{", re.MULTILINE)
 _WARNING = re.compile(r"^(.*?):(\d+):(?:\d+:)? (warning|error): (.*)$", re.MULTILINE)
 _LIMIT_S = 600
 
@@ -95,6 +97,25 @@ def definitions(
     return done, found, _DUMPED.findall(_text(dump))
 
 
+def left_alone(
+    unit: Unit, options: tuple[str, ...], scratch: Path, environment: dict[str, str]
+) -> set[str]:
+    """Return the functions that have ``__attribute__((no_instrument_function))`` or ``naked``.
+
+    Inline functions that nobody calls are kept, to be seen.
+    """
+    dump = scratch / "gimple"
+    command = [unit.compiler, *unit.options, *options, "-S", "-w", f"-fdump-tree-gimple={dump}"]
+    command += ["-fkeep-inline-functions", "-fkeep-static-functions"]
+    run([*command, "-o", str(scratch / "kept.s"), unit.source], unit.cwd, environment)
+    found: set[str] = set()
+    for attributes, declaration in _GIMPLE.findall(_text(dump)):
+        name = _DECLARATOR.search(declaration)
+        if name and re.search(r"\b(no_instrument_function|naked)\b", attributes):
+            found.add(name[1])
+    return found
+
+
 def triggered(dump: Path) -> list[tuple[str, int | None]]:
     """Read the parser's dump of an instrumented unit (target ``soft``).
 
@@ -105,7 +126,7 @@ def triggered(dump: Path) -> list[tuple[str, int | None]]:
     the body.
     """
     found: list[tuple[str, int | None]] = []
-    pieces = _DUMPED.split(_text(dump))
+    pieces = _DUMPED.split(re.sub(r"^ *# DEBUG .*\n", "", _text(dump), flags=re.MULTILINE))
     for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
         if name.startswith("kprof_"):
             continue

@@ -64,6 +64,8 @@ class Project:
         Programs without which it cannot be built.
     files
         Files of ours that it is built with: path and text.
+    also
+        More options for each of its units.
     folder
         The name of its folder, where that is not its own.
     sources
@@ -75,10 +77,14 @@ class Project:
     needs: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     folder: str = ""
 
 
 _M68K = "m68k-linux-gnu-gcc"
+
+# Their headers ask that no inline function is instrumented, which would leave little to look at.
+_EVERY_INLINE = ("-Dno_instrument_function=unused", "-D__no_instrument_function__=__unused__")
 
 _NETHACK = (
     "gcc -O -I../include -include sys/cdefs.h -DNOTPARMDECL -DDLB -DSYSCF "
@@ -172,7 +178,7 @@ PROJECTS: dict[str, Project] = {
             (
                 "make include/errno_definition.h",
                 "for f in lib/*.c libugly/*.c libstdio/*.c libcruft/*.c libshell/*.c; "
-                "do gcc -O -nostdinc -isystem include -D__dietlibc__ -I. -c $f -o /dev/null; done",
+                "do gcc -O -nostdinc -Iinclude -D__dietlibc__ -I. -c $f -o /dev/null; done",
             ),
         ),
         Project(
@@ -195,6 +201,7 @@ PROJECTS: dict[str, Project] = {
                 "make -k -j2 CROSS_COMPILE=m68k-linux-gnu- u-boot",
             ),
             needs=(_M68K, "flex", "bison"),
+            also=_EVERY_INLINE,
         ),
         Project(
             "linux",
@@ -207,6 +214,7 @@ PROJECTS: dict[str, Project] = {
                 "security/",
             ),
             needs=(_M68K, "flex", "bison", "bc"),
+            also=_EVERY_INLINE,
         ),
         Project("torture", (), sources=("gcc/testsuite/gcc.c-torture/**/*.c",)),
         Project("gcc.dg", (), sources=("gcc/testsuite/gcc.dg/**/*.c",), folder="torture"),
@@ -247,7 +255,7 @@ def units(name: str) -> list[Unit]:
     if not noted.is_file():
         _build(project, folder, noted)
     return [
-        Unit(row["cwd"], row["compiler"], tuple(row["options"]), row["source"])
+        Unit(row["cwd"], row["compiler"], (*row["options"], *project.also), row["source"])
         for row in json.loads(noted.read_text())
     ]
 

@@ -109,8 +109,8 @@ SUITES: dict[str, Suite] = {
             $LD -o fuzzcheck *.o -lm
             """,
             """
-            for n in ${DATA:-4 6}; do
-                $RUN ./fuzzcheck --quiet $SRC/test/fuzzdata$n.db 2>&1 | sed 's/ in [0-9.]*.*//'
+            for n in ${DATA:-1 3 4 5 6 8}; do
+                $RUN ./fuzzcheck $SRC/test/fuzzdata$n.db 2>&1 | sed 's/ in [0-9.]*.*//'
                 echo $?
             done
             """,
