@@ -21,6 +21,7 @@ UPLOAD_COMMAND = b"u\r"
 AGENT_OUTPUT = 0x80
 _STEP = HZ // 50
 _SETTLE = HZ
+_FAREWELL = HZ // 4  # for what the kernel prints when the host has gone
 _WAIT_S = 0.05
 
 
@@ -137,7 +138,7 @@ class Session:
             if self.uploading:
                 served = True
             elif served:
-                self._run(board.now + _STEP)  # what the kernel says about it
+                self._run(board.now + _FAREWELL)
                 return True
             if self._line is not None and board.duart.waiting and board.duart.b.line_idle:
                 self._line.wait(_WAIT_S)
