@@ -12,7 +12,12 @@ import click
 @click.option("--previous", metavar="FILE", help="RAM image of the run before this one.")
 @click.option("--record-order", metavar="ORDER", help="Bank of each byte, such as 01234.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, JSON for programs.",
 )
 def command(
     file: str,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import keyword
 import os
 import sys
 
@@ -24,6 +25,8 @@ VERBS: dict[str, str] = {
     "upload": "Fetch the event RAM over a serial line into a capture file.",
     "report": "Print the summary, the nested call trace and what people look at.",
     "info": "Tell everything about a capture file.",
+    "import": "Make a capture of a logic analyser's recording.",
+    "convert": "Write a capture in another form: capture file, raw image, bank images.",
     "demo": "Run the whole chain on the simulated board: C source to report.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }
@@ -38,7 +41,8 @@ class VerbGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in VERBS:
             return None
-        module = importlib.import_module(f"kprof.cli.{cmd_name.replace('-', '_')}")
+        name = cmd_name.replace("-", "_") + "_" * keyword.iskeyword(cmd_name)  # import_.py
+        module = importlib.import_module(f"kprof.cli.{name}")
         command: click.Command = module.command
         return command
 

@@ -41,7 +41,12 @@ def check(file: str) -> None:
 @command.command("list")
 @click.argument("file")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, JSON for programs.",
 )
 def list_(file: str, form: str) -> None:
     """List the names in FILE with their tags.

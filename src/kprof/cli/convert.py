@@ -1,0 +1,68 @@
+"""`kprof convert`: one form of a capture into another."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("convert")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", required=True, metavar="OUT", help="What to write.")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["kpd", "kpd3", "raw", "banks"]),
+    help="Form of OUT; default: by its ending, .kpd or .bin.",
+)
+@click.option("--names", metavar="FILE", help="Name file; its digest is kept, it helps with banks.")
+@click.option("--valid", metavar="N|all", help="Valid records, where the capture does not know.")
+@click.option("--previous", metavar="FILE", help="RAM image of the run before this one.")
+@click.option("--record-order", metavar="ORDER", help="Bank of each byte or file, such as 01234.")
+@click.option("--damaged-ok", is_flag=True, help="Take data that contradict their checksums.")
+def command(
+    files: tuple[str, ...],
+    output: str,
+    form: str | None,
+    names: str | None,
+    valid: str | None,
+    previous: str | None,
+    record_order: str | None,
+    damaged_ok: bool,
+) -> None:
+    """Write a capture in another form.
+
+    FILE is a capture file, a raw image, or the images of the five RAM banks in any order. OUT is a
+    capture file (kpd: records of 5 bytes; kpd3: unwrapped time), a raw image, or five bank images
+    OUT.0 to OUT.4 (time 23-16, 15-8, 7-0, tag 15-8, 7-0).
+
+    \b
+    Example:
+      kprof convert dump.bin -o dump.kpd --valid 9000
+      kprof convert u1.bin u2.bin u3.bin u4.bin u5.bin -o dump.kpd --names kernel.names
+      kprof convert dump.kpd -o ram --to banks
+    """
+    from kprof.capture import open_banks, open_capture
+    from kprof.capture.convert import convert, form_of
+    from kprof.errors import UsageError
+    from kprof.names import read_names
+
+    known = read_names(names) if names else None
+    if len(files) == 1:
+        capture = open_capture(
+            files[0],
+            valid=valid,
+            previous=previous,
+            record_order=record_order,
+            names=known,
+            damaged_ok=damaged_ok,
+        )
+    elif len(files) == 5:
+        capture = open_banks(
+            files, valid=valid, previous=previous, record_order=record_order, names=known
+        )
+    else:
+        raise UsageError(f"{len(files)} files given; expected one capture, or five bank images")
+    for warning in capture.info.warnings:
+        click.echo(f"kprof: {warning}", err=True)
+    form = form_of(output, form, capture)
+    click.echo(convert(capture, output, form, known.sha256() if known else None), err=True)
