@@ -1,8 +1,8 @@
 """From the replay's rows to the columns of `Calls` and `Marks`: order, places, parents, depths.
 
 The replay knows a call's parent by the event that it began with. Calls whose entry was not seen
-(orphans) are only known when they end; what ran at the base of their context before that ran
-inside them, and is linked here: in the system context within one slice, in a task over all of them.
+(orphans) are only known when they end; what ran at the base of their context in the same slice
+before that ran inside them, and is linked here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Linker:
         leave = np.where(leave < 0, self._events, leave)
         at_base = orphan & (rows.parent[kept] < 0)
         entry = np.where(orphan, np.where(at_base, self._slice_start(leave), leave), entry)
-        order = np.lexsort((-leave, orphan, entry))
+        # An orphan comes after the switch that it is counted from, before all else of its slice.
+        place = np.where(at_base, np.where(self._switched(leave), 2 * entry + 1, -1), 2 * entry)
+        order = np.lexsort((-leave, place))
         kept, flags, entry, leave = kept[order], flags[order], entry[order], leave[order]
         orphan, at_base = orphan[order], at_base[order]
         seen = np.flatnonzero(~orphan)
@@ -55,8 +57,9 @@ class Linker:
         began = np.where(orphan, leave, entry)
         self._index_orphans(context, leave, at_base)
         inner, outer = self._orphans_around(context, began)
-        parent = self._row_of(rows.parent[kept])
-        parent = np.where((parent < 0) & (rows.parent[kept] < 0), inner, parent)
+        stacked = self._row_of(rows.parent[kept])
+        parent = np.where(stacked < 0, inner, stacked)
+        self._depth = rows.depth[kept] + self._below(stacked, outer)
         last = np.append(self._times, self._times[-1:] if self._events else np.int64(0))
         return {
             "function": rows.fn[kept].astype(np.int32),
@@ -68,7 +71,7 @@ class Linker:
             "net": rows.net[kept],
             "wall": rows.elapsed[kept] + rows.away[kept],
             "part": rows.part[kept],
-            "depth": (rows.depth[kept] + outer).astype(np.int32),
+            "depth": self._depth.astype(np.int32),
             "parent": parent,
             "context": context.astype(np.int32),
             "flags": flags.astype(np.uint8),
@@ -78,16 +81,19 @@ class Linker:
         kept = kept[np.argsort(rows.leave[kept], kind="stable")]
         event = rows.leave[kept]
         context = self._context(rows, kept)
-        inner, outer = self._orphans_around(context, event)
+        inner, _ = self._orphans_around(context, event)
         parent = self._row_of(rows.parent[kept])
+        parent = np.where(parent < 0, inner, parent)
+        depth = np.zeros(len(parent), np.int64)
+        depth[parent >= 0] = self._depth[parent[parent >= 0]] + 1
         return {
             "kind": rows.flags[kept].astype(np.uint8),
             "name": rows.fn[kept].astype(np.int32),
             "event": event,
             "time": self._times[event] if len(event) else np.empty(0, np.int64),
             "since": rows.elapsed[kept],
-            "depth": (rows.depth[kept] + outer).astype(np.int32),
-            "parent": np.where(parent < 0, inner, parent),
+            "depth": depth.astype(np.int32),
+            "parent": parent,
             "context": context.astype(np.int32),
         }
 
@@ -101,6 +107,11 @@ class Linker:
             return np.zeros(len(event), np.int64)
         place = np.searchsorted(self._switches, event, "right") - 1
         return np.where(place >= 0, self._switches[np.maximum(place, 0)], 0)
+
+    def _switched(self, event: Column) -> NDArray[np.bool_]:
+        """Was there a switch up to these events?"""
+        first = self._switches[0] if len(self._switches) else self._events + 1
+        return event >= first
 
     def _row_of(self, entry: Column) -> Column:
         """The row of the call that began with these events; -1 for -1."""
@@ -118,6 +129,17 @@ class Linker:
         order = np.argsort(key, kind="stable")
         self._orphan_key, self._orphan_row = key[order], rows[order]
 
+    def _below(self, stacked: Column, outer: Column) -> Column:
+        """The `outer` of the lowest call of each one's stack."""
+        if not outer.any():
+            return outer
+        root = np.where(stacked < 0, np.arange(len(stacked)), stacked)
+        while True:
+            deeper = root[root]
+            if np.array_equal(deeper, root):
+                return outer[root]
+            root = deeper
+
     def _orphans_around(self, context: Column, event: Column) -> tuple[Column, Column]:
         """The innermost orphan that was open in its context at each event, and how many were."""
         if not len(self._orphan_row):
@@ -129,8 +151,8 @@ class Linker:
         return np.where(first < end, row, -1), end - first
 
     def _key(self, context: Column, event: Column) -> Column:
-        """One number that orders by context, then event; each slice of the system is its own."""
-        piece = np.searchsorted(self._switches, event, "right")
-        group = np.where(context > 0, context - 1, self._events + 1 + piece)
+        """One number that orders by context and slice, then event."""
+        pieces = len(self._switches) + 1
+        group = context * pieces + np.searchsorted(self._switches, event, "right")
         key: Column = group * np.int64(self._events + 1) + event
         return key

@@ -1,0 +1,153 @@
+"""Laws that hold for any capture: the ledger balances, and no input raises."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kprof.analysis import summarise, timeline
+from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
+from kprof.capture import Capture
+from kprof.capture.model import CaptureInfo
+from kprof.names import NameFile, parse_names
+from kprof.report.choose import report_parts
+
+NAMES = parse_names("a/2\nb/4\nc/6\nout/8$\nin/10*\nswtch/12!\nmark/14=\nd/16\n")
+EVERY = parse_names(
+    "".join(f"f{v}/{v}{'$*!='[v % 7 - 3] if v % 7 > 2 else ''}\n" for v in range(2, 65534, 2))
+)
+TAGS = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 99]
+
+
+def check_books(capture: Capture, names: NameFile) -> None:
+    """Everything that must be true of any capture whatever."""
+    summary = summarise(capture, names)
+    ledger = summary.ledger
+    assert ledger.elapsed == ledger.net + ledger.idle + ledger.unattributed
+    assert ledger.idle >= 0
+    assert ledger.unattributed >= 0
+    assert ledger.net == sum(row.net for row in summary.functions)
+    for row in summary.functions:
+        assert 0 <= row.net <= row.elapsed <= row.wall
+        assert row.elapsed <= ledger.elapsed
+    lines = timeline(capture, names)
+    calls = lines.calls
+    assert lines.ledger == ledger
+    assert np.array_equal(calls.wall, calls.exit - calls.entry)
+    assert (calls.net >= 0).all()
+    assert (calls.net <= calls.elapsed).all()
+    assert (calls.elapsed <= calls.wall).all()
+    assert (np.diff(calls.entry_event) >= 0).all()
+    inside = calls.parent >= 0
+    assert (calls.parent[inside] < np.flatnonzero(inside)).all()
+    assert (calls.depth[inside] == calls.depth[calls.parent[inside]] + 1).all()
+    assert (calls.context[inside] == calls.context[calls.parent[inside]]).all()
+    assert (calls.depth[~inside] == 0).all()
+    odd = summary.anomalies
+    assert int(((calls.flags & ORPHAN) != 0).sum()) == odd.orphan_exits
+    assert int(((calls.flags & OPEN) != 0).sum()) == odd.open_calls
+    assert int(((calls.flags & UNWOUND) != 0).sum()) == odd.unwound_calls
+    outer = (calls.flags & (INNER | ORPHAN)) == 0
+    numbers = {entry: number for number, entry in enumerate(lines.functions)}
+    for row in summary.functions:
+        number = numbers[row.entry]
+        mine = calls.function == number
+        orphans = mine & ((calls.flags & ORPHAN) != 0)
+        assert row.calls == int(mine.sum() - orphans.sum())
+        assert row.elapsed == int(calls.elapsed[mine & outer].sum() + calls.net[orphans].sum())
+    for form in ("text", "json"):
+        for trace in (False, True):
+            assert "".join(report_parts(capture, names, trace=trace, form=form)) or trace
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(TAGS)), max_size=120))
+def test_any_events_balance(steps: list[tuple[int, int]]) -> None:
+    times = np.cumsum([dt for dt, _ in steps]) if steps else []
+    check_books(Capture.from_events(list(times), [tag for _, tag in steps]), NAMES)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.binary(max_size=1500))
+def test_random_bytes_balance(data: bytes) -> None:
+    data = data[: len(data) // 5 * 5]
+    records = np.frombuffer(data, np.uint8).reshape(-1, 5)
+    every = parse_names(
+        "\n".join(f"f{v}/{v}{'$*!='[v % 7 - 3] if v % 7 > 2 else ''}" for v in range(2, 65534, 2))
+    )
+    check_books(Capture(CaptureInfo(), records), every)
+
+
+def test_a_whole_ram_of_noise_balances() -> None:
+    source = random.Random(5)
+    tags = [source.choice(TAGS) for _ in range(16384)]
+    times = [source.randrange(1 << 24) for _ in tags]
+    check_books(Capture.from_events(times, tags), NAMES)
+
+
+def _call_tree(draw: Any, depth: int) -> list[tuple[str, list[Any]]]:
+    if depth > 4:
+        return []
+    many = draw(st.integers(0, 3))
+    return [(draw(st.sampled_from("abcd")), _call_tree(draw, depth + 1)) for _ in range(many)]
+
+
+@st.composite
+def call_trees(draw: Any) -> list[tuple[str, list[Any]]]:
+    """A forest of calls: (name, calls inside)."""
+    return _call_tree(draw, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(call_trees(), st.randoms(use_true_random=False))
+def test_a_tree_of_calls_comes_back(trees: list[tuple[str, list[Any]]], source: Any) -> None:
+    events: list[int] = []
+    expected: list[tuple[str, int, int]] = []
+
+    def walk(name: str, inside: list[Any], depth: int, parent: int) -> None:
+        tag = NAMES.by_name[name].value
+        events.append(tag)
+        row = len(expected)
+        expected.append((name, depth, parent))
+        for inner_name, deeper in inside:
+            walk(inner_name, deeper, depth + 1, row)
+        events.append(tag + 1)
+
+    for name, inside in trees:
+        walk(name, inside, 0, -1)
+    times = np.cumsum([source.randrange(50) for _ in events])
+    lines = timeline(Capture.from_events(list(times), events), NAMES)
+    calls = lines.calls
+    found = list(
+        zip(
+            [lines.functions[fn].name for fn in calls.function],
+            calls.depth.tolist(),
+            calls.parent.tolist(),
+            strict=True,
+        )
+    )
+    assert found == expected
+
+
+def test_time_wraps() -> None:
+    capture = Capture.from_events([(1 << 24) - 5, 10, (1 << 24) - 1], [2, 4, 5])
+    summary = summarise(capture, NAMES)
+    assert summary.ledger.elapsed == 15 + (1 << 24) - 11
+
+
+@pytest.mark.parametrize("events", [0, 1])
+def test_nearly_nothing(events: int) -> None:
+    capture = Capture.from_events([7] * events, [2] * events)
+    check_books(capture, NAMES)
+    assert summarise(capture, NAMES).events == events
+
+
+def test_a_capture_without_names_counts_its_tags() -> None:
+    summary = summarise(Capture.from_events([1, 2, 4], [2, 3, 3]), NameFile())
+    assert summary.anomalies.unknown_tags == {2: 1, 3: 2}
+    assert summary.ledger.unattributed == 3
