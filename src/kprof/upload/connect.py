@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from kprof.upload.failures import InterruptedUploadError, NoAnswerError
 from kprof.upload.link import Link
-from kprof.upload.talk import Discard, SetBaud, Talk
+from kprof.upload.talk import Discard, Receive, SetBaud, Talk
 from kprof.upload.wire import CAN_BAUD, Info, Rate
 
 TRIES = 8
-FIRST_WAIT_S, MORE_WAIT, LONGEST_WAIT_S = 0.4, 1.4, 1.5
+FIRST_WAIT_S, MORE_WAIT, LONGEST_WAIT_S = 0.4, 1.4, 1.2
 SETTLE_S = 0.05
 MAX_CAPACITY = 1 << 24  # records; a RAM of 84 MB
 # An agent at another rate counts 48 bytes without a request; the flags end what it has begun.
 WAKE = bytes(64) + b"~~~~"
 
 
-def connect(link: Link, tries: int = TRIES) -> Talk[Info]:
-    """Ask the agent who it is until it answers.
+def connect(link: Link, until: float | None = None) -> Talk[Info]:
+    """Ask the agent who it is until it answers: 8 times, or twice and then `until` this time.
 
     Raises
     ------
@@ -26,8 +26,10 @@ def connect(link: Link, tries: int = TRIES) -> Talk[Info]:
         The user stopped it.
     """
     wait, received, echoes = FIRST_WAIT_S, link.received, link.echoes
-    for attempt in range(1, tries + 1):
-        if attempt > 2:
+    tries = 0
+    while tries < TRIES and (tries < 3 or until is None or link.now < until):
+        tries += 1
+        if tries > 2:
             yield from link.write(WAKE)
         info = yield from link.ask("I", 1, wait=wait)
         if isinstance(info, Info):
@@ -83,17 +85,24 @@ def change_rate(link: Link, info: Info, base: int, baud: int) -> Talk[int]:
             return base
         if rate is not None or link.interrupts:
             break
-    heard = yield SetBaud(baud)
-    until = heard.now + SETTLE_S
-    while link.now < until and (yield from link.listen(until)) is not None:
-        pass
-    yield Discard()
+    yield SetBaud(baud)
+    yield from settle(link)
     for _ in range(3):
         if isinstance((yield from link.ask("I", 1, wait=0.25)), Info):
             return baud
     yield from fall_back(link, base)
     yield from connect(link)
     return base
+
+
+def settle(link: Link) -> Talk[None]:
+    """Give the agent the time to change its rate; what comes meanwhile is noise."""
+    heard = yield Receive(0.0)
+    until = heard.now + SETTLE_S
+    while heard.now < until and heard.interrupts == link.interrupts:
+        heard = yield Receive(until)
+    link.now, link.interrupts = heard.now, heard.interrupts
+    yield Discard()
 
 
 def fall_back(link: Link, base: int) -> Talk[None]:

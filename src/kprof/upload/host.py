@@ -14,18 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kprof.errors import KprofError
-from kprof.upload.connect import change_rate, connect, fall_back, refuse_strange
+from kprof.upload.connect import change_rate, connect, fall_back, refuse_strange, settle
 from kprof.upload.delta import decode_delta
 from kprof.upload.failures import InterruptedUploadError, TransferError, VerifyError
 from kprof.upload.image import Image
 from kprof.upload.link import Link
-from kprof.upload.policy import DELTA, FALL_BACK_AT, RAW, Policy
+from kprof.upload.policy import DELTA, FALL_BACK_AT, RAW, STOP_LIMIT_S, Policy
 from kprof.upload.progress import Notify, Progress, silent
-from kprof.upload.talk import Talk
-from kprof.upload.verify import verify
+from kprof.upload.talk import SetBaud, Talk
+from kprof.upload.verify import Checker
 from kprof.upload.wire import CAN_CHECK, CAN_DELTA, CAN_STOP, Data, End, Info
 
 VERIFY_ROUNDS = 5
+LAST_S = 0.1
 EXPANDS = 5.1  # bytes a record above which the delta coding is no gain
 
 
@@ -128,6 +129,8 @@ class Host:
             yield from self._leave(drain=False)
             raise
         yield from self._leave(drain=False)
+        if self.options.goodbye:
+            yield from self._say_goodbye()
         return Fetched(self.info, self.image, verified, self.retries, self.policy.baud)
 
     def _prepare(self) -> Talk[None]:
@@ -150,7 +153,7 @@ class Host:
     def _check_resumed(self) -> Talk[None]:
         held = self.image.held
         if self.info.flags & CAN_CHECK:
-            yield from verify(self.link, self.image, self._stop_if_asked, self._tell_verified)
+            yield from self._verify()
         else:
             self.image.forget(0, self.image.records)
         if self.image.held < held:
@@ -179,7 +182,7 @@ class Host:
                 return ""
             if not self.info.flags & CAN_CHECK:
                 return (yield from self._second_pass())
-            yield from verify(self.link, self.image, self._stop_if_asked, self._tell_verified)
+            yield from self._verify()
             if self.image.complete:
                 return "crc"
             self._suspect = True
@@ -189,6 +192,16 @@ class Host:
             "its event RAM changes while it is read (turn the Profiler off, or to READ, and try "
             "again)"
         )
+
+    def _verify(self) -> Talk[None]:
+        checker = Checker(self.link, self._stop_if_asked, self._tell_verified)
+        try:
+            yield from checker.check(self.image)
+        except TransferError:
+            if self.policy.baud == self.options.base_baud:
+                raise
+            yield from self._fall_back()
+            yield from checker.check(self.image)
 
     def _second_pass(self) -> Talk[str]:
         before = bytes(self.image.data)
@@ -235,10 +248,7 @@ class Host:
         policy = self.policy
         how = policy.frame_records | policy.encoding << 12
         seq = yield from self.link.send("R", first, count, how)
-        latest = min(
-            self.link.now + policy.reply_s(count) + policy.quiet_s,
-            policy.new_at + 3600.0,
-        )
+        latest = self.link.now + policy.reply_s(count) + policy.quiet_s
         quiet = self.link.now + policy.quiet_s
         new_at = self.link.now
         while self.link.now < min(quiet, latest):
@@ -251,9 +261,11 @@ class Host:
                 if isinstance(reply, Data):
                     if self._take(reply):
                         new_at = self.link.now
+                    if reply.first + reply.count >= first + count:
+                        latest = self.link.now + LAST_S  # only the end can still come
                 elif isinstance(reply, End) and reply.seq == seq:
                     return True
-            if self.link.now - new_at > max(2.5, 4 * policy.frame_s):
+            if self.link.now - new_at > max(1.0, 4 * policy.frame_s):
                 break  # bytes come, but no records: a console, a wrong rate
         return False
 
@@ -282,7 +294,7 @@ class Host:
         self._show("notice", f"too many errors at {self.policy.baud} baud; going on at {base}")
         self.policy.baud = self.baud = base
         yield from fall_back(self.link, base)
-        yield from connect(self.link)
+        yield from connect(self.link, self.link.heard_at + STOP_LIMIT_S)
 
     def _leave(self, *, drain: bool) -> Talk[None]:
         """Let the agent finish what it sends, and take it back to the base rate."""
@@ -294,14 +306,17 @@ class Host:
                 break
         if self.baud != base:
             self.baud = base
-            if (yield from self.link.ask("B", base, wait=0.3)) is None and (
-                yield from self.link.ask("B", base, wait=0.3)
-            ) is None:
-                yield from fall_back(self.link, base)
-            else:
-                yield from change_rate(self.link, self.info, base, base)
-        if self.options.goodbye:
-            yield from self.link.ask("Q")
+            for _ in range(2):
+                if (yield from self.link.ask("B", base, wait=0.3)) is not None:
+                    yield SetBaud(base)
+                    yield from settle(self.link)
+                    return
+            yield from fall_back(self.link, base)
+
+    def _say_goodbye(self) -> Talk[None]:
+        for _ in range(2):
+            if (yield from self.link.ask("Q", wait=0.3)) is not None:
+                return
 
     def _stop_if_asked(self) -> None:
         if self.link.interrupts:

@@ -30,6 +30,8 @@ class Link:
     ----------
     now
         The time of the last step.
+    heard_at
+        The time of the last sound message.
     interrupts
         How often the user has asked to stop.
     echoes, malformed
@@ -37,7 +39,7 @@ class Link:
     """
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now = self.heard_at = 0.0
         self.interrupts = self.echoes = self.malformed = 0
         self.first_bytes = b""
         self._seq = 0
@@ -81,6 +83,7 @@ class Link:
                 self.malformed += 1
             else:
                 replies.append(reply)
+                self.heard_at = self.now
         return replies
 
     def ask(
