@@ -21,12 +21,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.realcode import projects
-from tests.realcode.oracle import Compiled, Definition, definitions, left_alone, run, triggered
-from tests.realcode.projects import Unit
+from tests.realcode.oracle import (
+    Compiled,
+    Definition,
+    definitions,
+    left_alone,
+    run,
+    system_files,
+    triggered,
+)
 
-from kprof.names import read_names
-
-KPROF = (sys.executable, "-m", "kprof")
 _SHOWN = 30
 _SYSTEM = ("/usr/", "<")
 
@@ -42,7 +46,8 @@ class Verdict:
     functions, instrumented
         gcc's definitions outside system headers; those of them that begin with their own trigger.
     left_alone
-        Definitions that by their attributes want no triggers; not among `functions`.
+        Definitions in system headers, or with attributes that keep triggers out; not among
+        `functions`.
     unlisted
         Definitions without a trigger that kprof did not name: the fault this whole folder is for.
     listed
@@ -96,7 +101,7 @@ def check_cc(unit: Unit, levels: Sequence[str]) -> Verdict:
             fires,
             names,
             said,
-            lambda: left_alone(unit, (f"-{levels[-1]}",), scratch, environment),
+            lambda: _exempt(unit, levels[-1], scratch),
         )
     return verdict
 
@@ -144,7 +149,7 @@ def check_source(unit: Unit, levels: Sequence[str]) -> Verdict:
             fires,
             names,
             ran.said,
-            lambda: left_alone(unit, (f"-{levels[-1]}",), scratch, environment),
+            lambda: _exempt(unit, levels[-1], scratch),
         )
     return verdict
 
@@ -179,7 +184,7 @@ def _count(
     fires: list[tuple[str, int | None]],
     names: Path,
     said: str,
-    untouched: Callable[[], set[str]],
+    exempt: Callable[[], tuple[set[str], set[str]]],
 ) -> None:
     own = [one for one in found if not one.file.startswith(_SYSTEM)]
     verdict.functions = len(own)
@@ -198,15 +203,22 @@ def _count(
             verdict.instrumented += 1
         else:
             missing.append(one)
-    asked = untouched() if missing else set()
+    asked, system = exempt() if missing else (set(), set())
     for one in missing:
-        if one.name in asked:
+        if one.name in asked or one.file in system:
             verdict.functions -= 1
             verdict.left_alone += 1
             continue
         line = next((line for line in said.splitlines() if f" {one.name}: " in line), "")
         where = f"{one.file}:{one.line}: {one.name}"
         (verdict.listed if line else verdict.unlisted).append(line or where)
+
+
+def _exempt(unit: Unit, level: str, scratch: Path) -> tuple[set[str], set[str]]:
+    """Functions that want no triggers, and files whose functions are not asked for."""
+    environment = _environment()
+    asked = left_alone(unit, (f"-{level}",), scratch, environment)
+    return asked, system_files(unit, scratch, environment)
 
 
 def _base(name: str) -> str:

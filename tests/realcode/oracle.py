@@ -116,6 +116,14 @@ def left_alone(
     return found
 
 
+def system_files(unit: Unit, scratch: Path, environment: dict[str, str]) -> set[str]:
+    """Return the files that gcc calls system headers in a unit, as its line markers say."""
+    text = scratch / "preprocessed"
+    command = [unit.compiler, *unit.options, "-E", "-w", "-o", str(text), unit.source]
+    run(command, unit.cwd, environment)
+    return set(re.findall(r'^# \d+ "([^"\n]*)"[ 124]* 3', _text(text), re.MULTILINE))
+
+
 def triggered(dump: Path) -> list[tuple[str, int | None]]:
     """Read the parser's dump of an instrumented unit (target ``soft``).
 
