@@ -30,7 +30,11 @@ from tests.realcode.oracle import (
     system_files,
     triggered,
 )
+from tests.realcode.projects import Unit
 
+from kprof.names import read_names
+
+KPROF = (sys.executable, "-m", "kprof")
 _SHOWN = 30
 _SYSTEM = ("/usr/", "<")
 
