@@ -1,0 +1,52 @@
+"""`kprof report --html`: a capture, perhaps another one, and the sources into one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kprof.capture.model import Capture
+from kprof.cli.output import write_product
+from kprof.cli.source import open_with_names
+from kprof.names import NameFile, find_names
+from kprof.report.html.build import html_parts
+
+
+def write_page(
+    target: str,
+    run: tuple[Capture, NameFile],
+    dump: str,
+    names: str | None,
+    diff_with: str | None,
+    *,
+    with_sources: bool,
+) -> None:
+    """Write the page to the file `target`; ``-`` is stdout.
+
+    Parameters
+    ----------
+    run
+        The capture and its name file, opened already.
+    dump, names
+        Where they are from.
+    diff_with
+        The capture of the run before; its name file is the one beside it, else `names`.
+    """
+    before = None
+    if diff_with is not None:
+        beside = find_names(Path(diff_with))
+        before = open_with_names(diff_with, str(beside) if beside else names)
+    write_product(
+        Path(target),
+        html_parts(
+            *run,
+            before=before,
+            source_root=source_root(dump, names, run[0]),
+            with_sources=with_sources,
+        ),
+    )
+
+
+def source_root(dump: str, names: str | None, capture: Capture) -> Path | None:
+    """The folder of the name file: where the paths of the sources in it start."""
+    found = Path(names) if names else find_names(Path(dump), capture.info.names_sha256)
+    return found.parent if found else None

@@ -1,0 +1,139 @@
+// The function table: the paper's columns, sorted by any, searched by name. Only the rows that are
+// in sight exist as elements, so that 65,536 functions scroll as 60 do.
+const ROW_HEIGHT = 25;
+const table = { rows: [], sort: "net", up: false, term: "" };
+
+const tableColumns = [
+  ["elapsed", "Elapsed", (f) => f.elapsed, (f) => figure(f.elapsed), "Elapsed time on the processor, calls inside included, us"],
+  ["net", "Net", (f) => f.net, (f) => figure(f.net), "Elapsed less the calls inside, us"],
+  ["count", "# calls", (f) => f.count, (f) => group(String(f.count)), "Calls that began in the capture"],
+  ["max", "max", (f) => f.max, (f) => figure(f.max), "Longest net time of one call, us"],
+  ["avg", "avg", (f) => f.avg, (f) => figure(f.avg), "Average net time of a call, us"],
+  ["min", "min", (f) => f.min, (f) => figure(f.min), "Shortest net time of one call, us"],
+  ["real", "% real", (f) => f.net, (f) => percent(f.net, D.ledger.elapsed), "Net of the elapsed time of the run"],
+  ["pct", "% net", (f) => f.net, (f) => percent(f.net, D.ledger.run), "Net of the time that was not idle"],
+];
+const WIDTHS = { elapsed: 88, net: 80, count: 72, max: 68, avg: 62, min: 58, real: 68, pct: 72, delta: 84 };
+
+function setUpTable() {
+  if (D.before) {
+    tableColumns.push(["delta", "\u0394 % net", (f) => deltaOf(f.fn), (f) => signed(deltaOf(f.fn)),
+      "Share of the run time, less that of the capture before, in points"]);
+  }
+  tableColumns.push(["name", "name", (f) => fnName(f.fn).toLowerCase(), null, "Function"]);
+  const head = make("tr", { role: "row" });
+  for (const [key, label, , , title] of tableColumns) {
+    head.append(make("th", { "data-key": key, scope: "col", style: WIDTHS[key] ? `width:${WIDTHS[key]}px` : "" },
+      make("button", { type: "button", title, onclick: () => sortTable(key) }, label)));
+  }
+  $("table").tHead.append(head);
+  $("table-card").addEventListener("scroll", drawRows, { passive: true });
+  $("search").addEventListener("input", (event) => { table.term = event.target.value; fillTable(); });
+  $("search").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && table.rows.length) selectFunction(table.rows[0].fn);
+    if (event.key === "Enter" || event.key === "ArrowDown") { $("table-card").focus(); event.preventDefault(); }
+    if (event.key === "Escape") { event.target.value = table.term = ""; fillTable(); $("table-card").focus(); }
+    event.stopPropagation();
+  });
+  $("table-card").addEventListener("keydown", tableKey);
+  $("table").tBodies[0].addEventListener("click", (event) => {
+    const row = event.target.closest("tr.row");
+    if (row) selectFunction(Number(row.dataset.fn));
+  });
+  when("fn", () => { revealRow(); drawRows(); });
+  new ResizeObserver(drawRows).observe($("table-card"));
+  fillTable();
+}
+
+function sortTable(key) {
+  if (table.sort === key) table.up = !table.up;
+  else Object.assign(table, { sort: key, up: key === "name" });
+  fillTable();
+}
+
+function fillTable() {
+  const term = table.term.toLowerCase();
+  const value = tableColumns.find(([key]) => key === table.sort)[2];
+  const way = table.up ? 1 : -1;
+  const all = figures.filter(Boolean);
+  table.rows = all.filter((f) => !term || fnName(f.fn).toLowerCase().includes(term));
+  table.rows.sort((a, b) => {
+    const x = value(a), y = value(b);
+    return (x < y ? -way : x > y ? way : 0) || b.net - a.net || a.fn - b.fn;
+  });
+  for (const cell of $("table").tHead.rows[0].cells) {
+    if (cell.dataset.key === table.sort) cell.setAttribute("aria-sort", table.up ? "ascending" : "descending");
+    else cell.removeAttribute("aria-sort");
+  }
+  const shown = table.rows.length;
+  $("table-count").textContent = shown === all.length ? `${shown}` : `${shown} of ${all.length}`;
+  $("table").setAttribute("aria-rowcount", String(shown + 1));
+  $("table-card").scrollTop = 0;
+  revealRow();
+  drawRows();
+}
+
+function drawRows() {
+  const card = $("table-card");
+  const from = Math.max(0, Math.floor(card.scrollTop / ROW_HEIGHT) - 10);
+  const to = Math.min(table.rows.length, from + Math.ceil((card.clientHeight || 600) / ROW_HEIGHT) + 20);
+  const most = figures.reduce((top, f) => Math.max(top, f.net), 1);
+  const space = (rows) => make("tr", { class: "space", "aria-hidden": "true" },
+    make("td", { colspan: tableColumns.length, style: `height:${rows * ROW_HEIGHT}px` }));
+  const body = [space(from)];
+  for (let i = from; i < to; i++) {
+    const f = table.rows[i];
+    const row = make("tr", { class: "row", "data-fn": f.fn, "aria-rowindex": i + 2, "aria-selected": String(f.fn === state.fn) });
+    for (const [key, , value, text] of tableColumns) {
+      const cell = make("td", {}, text ? text(f) : null);
+      if (key === "pct") {
+        cell.className = "meter";
+        cell.append(make("i", { style: `width:${(54 * f.net) / most}px` }));
+      } else if (key === "delta") {
+        cell.className = value(f) > 0 ? "more" : value(f) < 0 ? "less" : "";
+      } else if (key === "name") {
+        cell.className = "name";
+        cell.title = fnName(f.fn);
+        cell.append(make("i", { class: "swatch", style: `background:${palette[f.fn]};margin-right:7px` }), fnName(f.fn));
+      }
+      row.append(cell);
+    }
+    body.push(row);
+  }
+  body.push(space(table.rows.length - to));
+  $("table").tBodies[0].replaceChildren(...body);
+}
+
+function revealRow() {
+  const at = table.rows.findIndex((f) => f.fn === state.fn);
+  if (at < 0) return;
+  const card = $("table-card");
+  const top = at * ROW_HEIGHT, view = card.clientHeight - 60;
+  if (top < card.scrollTop) card.scrollTop = top;
+  else if (top > card.scrollTop + view) card.scrollTop = top - view;
+}
+
+function tableKey(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1, PageDown: 18, PageUp: -18, Home: -1e9, End: 1e9 }[event.key];
+  if (event.target.closest("thead") && (event.key === "Enter" || event.key === " ")) return;
+  if (step) {
+    const at = table.rows.findIndex((f) => f.fn === state.fn);
+    const next = Math.max(0, Math.min(table.rows.length - 1, at < 0 ? 0 : at + step));
+    if (table.rows[next]) selectFunction(table.rows[next].fn);
+  } else if (event.key === "Enter" && state.fn >= 0) {
+    worstCall();
+  } else {
+    return;
+  }
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+// The change of a function's share of the run time, in percentage points.
+let netBefore = null;
+function deltaOf(fn) {
+  if (!netBefore) netBefore = new Map(D.before.figures.map((row) => [row[0], row[3]]));
+  const now = figures[fn] ? figures[fn].net / (D.ledger.run || 1) : 0;
+  return 100 * (now - (netBefore.get(fn) || 0) / (D.before.ledger.run || 1));
+}
+const signed = (value) => (value > 0 ? "+" : "") + value.toFixed(2);

@@ -1,0 +1,92 @@
+"""From captures and name files to the page: replay, summarise, look up sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kprof.capture.model import Capture
+from kprof.names import NameFile
+from kprof.report.html.page import Run, SourceText, html_page
+
+_MOST_SOURCE_BYTES = 8 << 20
+
+
+def html_parts(
+    capture: Capture,
+    names: NameFile,
+    *,
+    before: tuple[Capture, NameFile] | None = None,
+    source_root: Path | None = None,
+    with_sources: bool = False,
+) -> Iterable[str]:
+    """The page of a capture in parts.
+
+    Parameters
+    ----------
+    before
+        Another capture with its name file to compare with.
+    source_root
+        The folder that the name file's source paths start from; None: sources are not looked up.
+    with_sources
+        Put the text of the sources into the page, not only where each function begins.
+    """
+    run = _run(capture, names)
+    ran = {row.entry.name for row in run.summary.functions}
+    sources = _sources(names, ran, source_root, with_sources) if source_root else []
+    return html_page(
+        run,
+        before=_run(*before) if before else None,
+        sources=sources,
+        interrupts=interrupt_names(run),
+    )
+
+
+def _run(capture: Capture, names: NameFile) -> Run:
+    from kprof.analysis.calls import timeline
+    from kprof.analysis.summary import summarise
+
+    return Run(summarise(capture, names), timeline(capture, names))
+
+
+def interrupt_names(run: Run) -> list[str]:
+    """Functions that interrupts enter: they are seen with nothing below and in many other calls.
+
+    With nothing below: in the system context, at the bottom. In many: inside calls of at least
+    four different functions, which no function that is called does without also being called
+    in one place more often than in all others.
+    """
+    import numpy as np
+
+    from kprof.analysis.states import ORPHAN
+
+    calls = run.timeline.calls
+    seen = (calls.flags & ORPHAN) == 0
+    idle = np.unique(calls.function[seen & (calls.parent < 0) & (calls.context == 0)])
+    found = []
+    for function in idle.tolist():
+        mine = seen & (calls.function == function) & (calls.parent >= 0)
+        below = calls.function[calls.parent[mine]]
+        if len(np.unique(below)) >= _LEAST_INTERRUPTED:
+            found.append(run.timeline.functions[function].name)
+    return found
+
+
+_LEAST_INTERRUPTED = 4
+
+
+def _sources(names: NameFile, ran: set[str], root: Path, with_text: bool) -> list[SourceText]:
+    from kprof.report.annotate import definitions
+
+    paths = sorted({e.source for e in names.entries if e.source and e.name in ran})
+    found: list[SourceText] = []
+    size = 0
+    for path in paths:
+        known = definitions(root / path, names)
+        if known is None or size + len(known.text) > _MOST_SOURCE_BYTES:
+            continue
+        size += len(known.text)
+        lines = {d.entry.name: (d.first, d.last) for d in known.definitions}
+        shown = path.removeprefix("../").removeprefix("./")
+        found.append(SourceText(shown, known.text if with_text else "", lines))
+    return found
