@@ -1,8 +1,10 @@
 """The ways through the ``#if`` alternatives of source text.
 
-One way takes one branch of each group of alternatives, as a compiler would, with conditions of the
-same text answered the same. As many ways are taken as it needs for every branch to be on one of
-them; what ``#if 0`` leaves out, and what is for C++ only, is on none.
+Most groups of alternatives hold whole declarations or whole statements each: their branches can all
+be read, one after the other. Where a branch has only a part of something, ways are taken: one way
+takes one branch of each such group, as a compiler would, with conditions of the same text answered
+the same, and as many ways are taken as it needs for every branch to be on one of them. What ``#if
+0`` leaves out, and what is for C++ only, is never read.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ _DIRECTIVE = re.compile(
 )
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _DEFINED = re.compile(r"(!?)\s*defined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
+_BRACE = re.compile(r"[{}]")
 _MOST_WAYS = 256
 
 
@@ -38,10 +41,12 @@ class Branch:
 
 @dataclass(eq=False)
 class Group:
-    """From an ``#if`` to its ``#endif``."""
+    """From an ``#if`` to its ``#endif``; `whole` where its branches can be read one by one."""
 
     parent: Branch | None
+    start: int
     branches: list[Branch] = field(default_factory=list)
+    whole: bool = False
 
 
 class Branches:
@@ -59,10 +64,11 @@ class Branches:
         self._all: list[Branch] = []
         self.balanced = True
         self._read(shadow)
+        self._weigh(self._top)
 
     def ways(self) -> Iterator[str]:
         """The shadow text, one way after another, until each branch was on one."""
-        open_branches = {branch for branch in self._all if self._possible(branch)}
+        open_branches = {b for b in self._all if not b.group.whole and self._possible(b)}
         first = True
         for _ in range(_MOST_WAYS):
             if not first and not open_branches:
@@ -103,7 +109,7 @@ class Branches:
                 continue
             word, condition = match[1], _COMMENT.sub(" ", match[2])
             if word in ("if", "ifdef", "ifndef"):
-                group = Group(current)
+                group = Group(current, start)
                 (current.groups if current else self._top).append(group)
                 current = self._branch(group, word, condition, end)
             elif current is None:
@@ -137,6 +143,39 @@ class Branches:
             branch = branch.group.parent
         return True
 
+    def _weigh(self, groups: list[Group]) -> None:
+        earlier: Group | None = None
+        for group in groups:
+            for branch in group.branches:
+                self._weigh(branch.groups)
+            before = _last(self._code, 0, group.start)
+            group.whole = (before == "" or before in ";{}:,") and all(
+                all(inner.whole for inner in branch.groups) and self._is_whole(branch)
+                for branch in group.branches
+                if self._possible(branch)
+            )
+            if earlier and not earlier.whole:
+                # Two that follow each other directly may each have a part of one thing.
+                between = self._code[earlier.branches[-1].end : group.start]
+                group.whole = group.whole and bool(between.strip())
+            earlier = group
+
+    def _is_whole(self, branch: Branch) -> bool:
+        code, start, end = self._code, branch.start, branch.end
+        last = _last(code, start, end)
+        if last and last not in ";}:,":
+            return False
+        if code.count("(", start, end) != code.count(")", start, end):
+            return False
+        if code.find("{", start, end) < 0:
+            return code.find("}", start, end) < 0
+        depth = 0
+        for match in _BRACE.finditer(code, start, end):
+            depth += 1 if match[0] == "{" else -1
+            if depth < 0:
+                return False
+        return depth == 0
+
     def _walk(
         self,
         groups: list[Group],
@@ -147,6 +186,13 @@ class Branches:
         blanks: list[tuple[int, int]],
     ) -> None:
         for group in groups:
+            if group.whole:
+                for branch in group.branches:
+                    if self._possible(branch):
+                        self._walk(branch.groups, answers, open_branches, target, chosen, blanks)
+                    else:
+                        blanks.append((branch.start, branch.end))
+                continue
             taken = _choose(group, answers, open_branches, target)
             for branch in group.branches:
                 if branch is not taken:
@@ -156,6 +202,18 @@ class Branches:
             answers.update(_own_answers(taken))
             chosen.add(taken)
             self._walk(taken.groups, answers, open_branches, target, chosen, blanks)
+
+
+def _last(code: str, start: int, end: int) -> str:
+    """The last character in ``code[start:end]`` that is not blank, or ""."""
+    step = 64
+    while end > start:
+        found = code[max(start, end - step) : end].rstrip()
+        if found:
+            return found[-1]
+        end -= step
+        step *= 4
+    return ""
 
 
 def _choose(

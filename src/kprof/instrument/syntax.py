@@ -31,8 +31,8 @@ _GNU = re.compile(
     r"\(\s*\{|\d[iIjJ]|\b(?:__\w+|asm|typeof|auto)\b|\[\[|\.\.\.|\?\s*:|&&\s*[A-Za-z_]\w*\s*[;,}]"
 )
 _CHARACTER = re.compile(r"'[^'\n]*'")
-_TYPEDEF = re.compile(r"\btypedef\b[^;]*?\b([A-Za-z_]\w*)\s*(?:\[[^;]*)?;")
-_FUNCTION_TYPEDEF = re.compile(r"\btypedef\b[^;(]*\(\s*\*?\s*([A-Za-z_]\w*)\s*\)")
+_TYPEDEF = re.compile(r"\btypedef\b((?:[^;{}]|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})*);")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _USED_AS_TYPE = re.compile(
     r"(?:^|[;{}(,])\s*(?:(?:const|volatile|static|register|struct|unsigned)\s+)*"
     r"([A-Za-z_]\w*)(?=\s*\*+\s*(?:[A-Za-z_]|[),])|\s+[A-Za-z_]\w*\s*[;=,)\[])"
@@ -46,15 +46,21 @@ def syntax_problems(
 ) -> Iterator[tuple[int, str]]:
     """The line and the description of each error in these functions of one way through a text."""
     plain = _is_plain(shadow)
-    typedefs = {m[1] for p in (_TYPEDEF, _FUNCTION_TYPEDEF) for m in p.finditer(code)}
     around = {function.outer.brace for function in functions if function.outer}
-    for function in functions:
-        if function.outer or function.brace in around:
-            continue  # nested functions are GNU C
-        if plain or _is_suspicious(code, function):
-            found = _first_error(code, function, typedefs, plain)
-            if found is not None:
-                yield shadow.line(found[0]), found[1]
+    # Nested functions are GNU C.
+    simple = [f for f in functions if not f.outer and f.brace not in around]
+    wrong = [f for f in simple if plain or _is_suspicious(code, f)]
+    typedefs = _typedefs(code) if wrong else set()
+    for function in wrong:
+        found = _first_error(code, function, typedefs, plain)
+        if found is not None:
+            yield shadow.line(found[0]), found[1]
+
+
+def _typedefs(code: str) -> set[str]:
+    return {
+        name for m in _TYPEDEF.finditer(code) for name in _NAME.findall(m[1].rpartition("}")[2])
+    }
 
 
 def _is_suspicious(code: str, function: Function) -> bool:
@@ -100,7 +106,7 @@ def _first_error(
     if _GNU.search(text):
         return None
     text = _CHARACTER.sub(lambda match: "0".ljust(len(match[0])), text)
-    names = typedefs if plain else typedefs | set(_USED_AS_TYPE.findall(text))
+    names = typedefs | set(_USED_AS_TYPE.findall(text))
     names = {name for name in names if name not in TYPE_WORDS | _KEYWORDS and name in text}
     first = "".join(f"typedef int {name};" for name in sorted(names))
     implicit = "int " if function.head.offset == start else ""
