@@ -80,6 +80,21 @@ ssize_t write(int fd, const void *data, size_t n)
     return done;
 }
 
+ssize_t pwrite64(int fd, const void *data, size_t n, off64_t offset)
+{
+    static ssize_t (*real)(int, const void *, size_t, off64_t);
+    int what = fd_below(fd) ? due() : 0;
+    ssize_t done;
+
+    REAL("pwrite64");
+    if (what == 1)
+        return -1;
+    done = real(fd, data, what == 2 ? (n + 1) / 2 : n, offset);
+    if (what == 2 && mode == 2)
+        kill(getpid(), SIGKILL);
+    return done;
+}
+
 int fsync(int fd)
 {
     static int (*real)(int);

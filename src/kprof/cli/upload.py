@@ -10,8 +10,18 @@ import click
 @click.option("-o", "--output", required=True, metavar="FILE", help="The capture file to write.")
 @click.option("-f", "--force", is_flag=True, help="Replace FILE, or an unfinished upload of it.")
 @click.option("--resume", is_flag=True, help="Go on with an unfinished upload of FILE.")
-@click.option("--base", type=int, default=115200, show_default=True, help="Rate to call at.")
-@click.option("--baud", type=int, help="Rate to change to; falls back where it does not work.")
+@click.option(
+    "--base",
+    type=click.IntRange(50, 4_000_000),
+    default=115200,
+    show_default=True,
+    help="Rate to call at.",
+)
+@click.option(
+    "--baud",
+    type=click.IntRange(50, 4_000_000),
+    help="Rate to change to; falls back where it does not work.",
+)
 @click.option("--raw", is_flag=True, help="Without the delta coding.")
 @click.option("--verify", is_flag=True, help="Compare checksums even where nothing went wrong.")
 @click.option("--valid-only", is_flag=True, help="Fetch the last run's records alone, if known.")

@@ -26,7 +26,8 @@ from kprof.upload.verify import Checker
 from kprof.upload.wire import CAN_CHECK, CAN_DELTA, CAN_STOP, Data, End, Info
 
 VERIFY_ROUNDS = 5
-LAST_S = 0.1
+LAST_S = 0.1  # for the end of a reply whose last records have come
+DRAIN_S = 3.0  # for what the agent still sends after Ctrl-C
 EXPANDS = 5.1  # bytes a record above which the delta coding is no gain
 
 
@@ -253,8 +254,8 @@ class Host:
         new_at = self.link.now
         while self.link.now < min(quiet, latest):
             replies = yield from self.link.listen(min(quiet, latest))
-            self._stop_if_asked()
             if replies is None:
+                self._stop_if_asked()
                 continue
             quiet = self.link.now + policy.quiet_s
             for reply in replies:
@@ -265,6 +266,7 @@ class Host:
                         latest = self.link.now + LAST_S  # only the end can still come
                 elif isinstance(reply, End) and reply.seq == seq:
                     return True
+            self._stop_if_asked()
             if self.link.now - new_at > max(1.0, 4 * policy.frame_s):
                 break  # bytes come, but no records: a console, a wrong rate
         return False
@@ -301,9 +303,14 @@ class Host:
         base = self.options.base_baud
         if drain and self.info.flags & CAN_STOP:
             yield from self.link.write(b"~")
-        while drain and self.link.interrupts < 2:
-            if (yield from self.link.listen(self.link.now + 0.3)) is None:
+        until = self.link.now + DRAIN_S
+        while drain and self.link.interrupts < 2 and self.link.now < until:
+            replies = yield from self.link.listen(self.link.now + 0.3)
+            if replies is None:
                 break
+            for reply in replies:
+                if isinstance(reply, Data):
+                    self._take(reply)
         if self.baud != base:
             self.baud = base
             for _ in range(2):

@@ -40,7 +40,7 @@ def parse_typed(text: str) -> bytes:
     Raises
     ------
     UsageError
-        An escape is not complete, or a character is not Latin-1.
+        An escape is not complete.
     """
     try:
         value: bytes = codecs.decode(text.replace(r"\e", r"\x1b"), "unicode_escape").encode(

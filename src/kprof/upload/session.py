@@ -109,14 +109,23 @@ def fetch(
     """
     from kprof.upload.port import open_port
 
+    options = options or UploadOptions()
+    with open_port(port, options.host.base_baud) as line, interrupts_counted() as interrupts:
+        return fetch_over(line, out, options, progress, interrupts)
+
+
+def fetch_over(
+    line: Line,
+    out: Path | str,
+    options: UploadOptions | None = None,
+    progress: Notify = silent,
+    interrupts: Callable[[], int] = lambda: 0,
+) -> UploadResult:
+    """The same over a line that is open already, which need not be a port."""
     options, out = options or UploadOptions(), Path(out)
     digest = _digest(options.names)
-    with (
-        partial_files(out, resume=options.resume, force=options.force) as partial,
-        open_port(port, options.host.base_baud) as opened,
-        interrupts_counted() as interrupts,
-    ):
-        line: Line = TracedLine(opened, options.trace) if options.trace else opened
+    with partial_files(out, resume=options.resume, force=options.force) as partial:
+        line = TracedLine(line, options.trace) if options.trace else line
         start = line.clock()
         fetched = _converse(line, options, partial, progress, interrupts)
         seconds = line.clock() - start
