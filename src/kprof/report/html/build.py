@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kprof.capture.model import Capture
 from kprof.names import NameFile
+from kprof.report.html.interrupts import interrupt_names
 from kprof.report.html.page import Run, SourceText, html_page
 
 _MOST_SOURCE_BYTES = 8 << 20
@@ -38,7 +39,7 @@ def html_parts(
         run,
         before=_run(*before) if before else None,
         sources=sources,
-        interrupts=interrupt_names(run),
+        interrupts=interrupt_names(run.timeline),
     )
 
 
@@ -47,32 +48,6 @@ def _run(capture: Capture, names: NameFile) -> Run:
     from kprof.analysis.summary import summarise
 
     return Run(summarise(capture, names), timeline(capture, names))
-
-
-def interrupt_names(run: Run) -> list[str]:
-    """Functions that interrupts enter: they are seen with nothing below and in many other calls.
-
-    With nothing below: in the system context, at the bottom. In many: inside calls of at least
-    four different functions, which no function that is called does without also being called
-    in one place more often than in all others.
-    """
-    import numpy as np
-
-    from kprof.analysis.states import ORPHAN
-
-    calls = run.timeline.calls
-    seen = (calls.flags & ORPHAN) == 0
-    idle = np.unique(calls.function[seen & (calls.parent < 0) & (calls.context == 0)])
-    found = []
-    for function in idle.tolist():
-        mine = seen & (calls.function == function) & (calls.parent >= 0)
-        below = calls.function[calls.parent[mine]]
-        if len(np.unique(below)) >= _LEAST_INTERRUPTED:
-            found.append(run.timeline.functions[function].name)
-    return found
-
-
-_LEAST_INTERRUPTED = 4
 
 
 def _sources(names: NameFile, ran: set[str], root: Path, with_text: bool) -> list[SourceText]:

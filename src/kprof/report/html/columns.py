@@ -66,7 +66,7 @@ class ColumnWriter:
 def _array_of(values: NDArray[np.int64]) -> str:
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if low < 0:
-        return "i32" if -(2**31) <= low and high < 2**31 else "f64"
+        return "i32" if low >= -(2**31) and high < 2**31 else "f64"
     for name, bits in (("u8", 8), ("u16", 16), ("u32", 32)):
         if high < 1 << bits:
             return name

@@ -1,7 +1,7 @@
 """The report as one HTML page that needs nothing else: no network, no other file.
 
-The page is a frame (``assets/page.html``), the style, the libraries (``vendor/``) and the scripts of
-``assets/``, and two inert blocks of data: a JSON object, and the columns of calls and marks
+The page is a frame (``assets/page.html``), the style, the libraries (``vendor/``) and the scripts
+of ``assets/``, and two inert blocks of data: a JSON object, and the columns of calls and marks
 (`kprof.report.html.columns`). Names are only ever in the JSON, with ``<`` written as ``\\u003c``,
 and the scripts show them as text. A content security policy in the page admits these very
 scripts, by their digests, and no request at all.
@@ -279,7 +279,7 @@ def _frame(data: dict[str, Any], blob: str) -> Iterable[str]:
 
 
 def _asset(folder: str, name: str) -> str:
-    return files("kprof.report.html").joinpath(folder, name).read_text("ascii")
+    return files("kprof.report.html").joinpath(folder).joinpath(name).read_text("ascii")
 
 
 def _digest(text: str) -> str:

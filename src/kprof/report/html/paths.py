@@ -1,12 +1,13 @@
 """The merged call tree: all calls that were made along the same path are one node.
 
-The flame graphs are drawn of it. Time on the processor only; a call whose entry was not seen
-(orphan exit) stands on its own with its net time.
+The flame graphs are drawn of it. A node's elapsed time is its net time and that of all on top of
+it: time on the processor. A call whose entry was not seen (orphan exit) has its net time and no more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,7 @@ def path_tree(calls: Calls, *, max_nodes: int = MAX_NODES) -> PathTree:
     parents: list[NDArray[np.int64]] = []
     functions: list[NDArray[np.int64]] = []
     made = 0
+    starts = [0]
     span = int(calls.function.max()) + 1 if len(calls) else 1
     rows = np.flatnonzero(calls.parent < 0)
     order = np.argsort(calls.parent, kind="stable")
@@ -67,6 +69,7 @@ def path_tree(calls: Calls, *, max_nodes: int = MAX_NODES) -> PathTree:
             functions.append(distinct % span)
             node[rows] = made + which.reshape(-1)
             made += len(distinct)
+            starts.append(made)
         else:
             node[rows] = above[rows]
         rows = _children(order, by_parent, rows)
@@ -76,13 +79,14 @@ def path_tree(calls: Calls, *, max_nodes: int = MAX_NODES) -> PathTree:
         none = np.empty(0, np.int64)
         return PathTree(none, none, none, none, none)
     parent, function = np.concatenate(parents), np.concatenate(functions)
-    orphan = (calls.flags & ORPHAN) != 0
-    own = np.where(orphan, calls.net, calls.elapsed)
-    first = calls.parent < 0
-    top = first | (node != node[calls.parent])
-    count = np.bincount(node[~orphan], minlength=made).astype(np.int64)
-    elapsed = _sums(node[top], own[top], made)
-    net = _sums(node, calls.net, made)
+    seen = (calls.flags & ORPHAN) == 0
+    count = np.bincount(node[seen], minlength=made).astype(np.int64)
+    net = np.zeros(made, np.int64)
+    np.add.at(net, node, calls.net)
+    elapsed = net.copy()
+    for first, last in reversed(list(pairwise(starts))):
+        up = parent[first:last]
+        np.add.at(elapsed, up[up >= 0], elapsed[first:last][up >= 0])
     return _largest(PathTree(parent, function, count, elapsed, net), max_nodes)
 
 
@@ -93,12 +97,6 @@ def _children(
     counts = np.searchsorted(by_parent, rows, "right") - start
     begin = np.repeat(start - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
     return order[begin + np.arange(int(counts.sum()))]
-
-
-def _sums(where: NDArray[np.int64], what: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    total = np.zeros(size, np.int64)
-    np.add.at(total, where, what)
-    return total
 
 
 def _largest(tree: PathTree, most: int) -> PathTree:

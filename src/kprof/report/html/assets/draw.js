@@ -93,6 +93,7 @@ function drawRow(view, row, y) {
   const end = rows.start[row + 1];
   let k = firstInRow(row, view.start);
   const perPixel = 1 / view.scale;
+  let colour = -1;
   while (k < end) {
     const i = rows.call[k];
     const from = calls.entry[i];
@@ -101,16 +102,16 @@ function drawRow(view, row, y) {
     const wide = x1 - x0;
     if (wide >= 1.5) {
       g.fillStyle = palette[calls.fn[i]];
+      colour = -1;
       g.fillRect(x0, y, Math.max(wide - 0.6, 1), ROW - 2);
       if (wide > 26) drawLabel(g, fnName(calls.fn[i]), x0 + 4, y + ROW / 2 - 0.5, wide - 8);
       k++;
     } else {
       // Shorter than a pixel and a half: one stroke stands for all that end in this pixel.
-      g.fillStyle = palette[calls.fn[i]];
+      if (colour !== calls.fn[i]) g.fillStyle = palette[colour = calls.fn[i]];
       g.fillRect(Math.floor(x0), y, 1, ROW - 2);
       const next = view.start + (Math.floor(x0) + 1 - GUTTER) * perPixel;
-      const step = firstWhere(k + 1, end, (at) => calls.exit[rows.call[at]] > next);
-      k = Math.max(k + 1, step);
+      k = firstExitAfter(k + 1, end, next);
     }
   }
 }

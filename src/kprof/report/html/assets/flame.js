@@ -1,7 +1,7 @@
 // The flame graph, drawn by d3-flame-graph: which tree, which shape, search, zoom, keys.
 const { flamegraph, select, uPlot } = kprofLibraries;
 const CELL = 19;
-const flame = { value: "elapsed", shape: "icicle", chart: null, root: null, here: null, extreme: 1e-9, trees: {} };
+const flame = { value: "elapsed", shape: "icicle", apart: false, chart: null, root: null, here: null, extreme: 1e-9, trees: {} };
 
 function setUpFlame() {
   const values = [
@@ -16,6 +16,11 @@ function setUpFlame() {
   choice($("flame-value"), values, flame.value, (value) => { flame.value = value; drawFlame(); });
   choice($("flame-shape"), [["icicle", "Icicle", "The root on top"], ["flame", "Flame", "The root at the bottom"]], flame.shape,
     (shape) => { flame.shape = shape; drawFlame(); });
+  const interrupts = D.functions.some((f) => f.interrupt);
+  $("flame-interrupts").hidden = !interrupts;
+  flame.apart = interrupts && Boolean(D.before);
+  choice($("flame-interrupts"), [["in", "Interrupts in place", "An interrupt stands on what it interrupted"], ["apart", "Apart", "Interrupts stand by themselves"]],
+    flame.apart ? "apart" : "in", (value) => { flame.apart = value === "apart"; drawFlame(); });
   $("flame-search").addEventListener("input", searchFlame);
   $("flame-search").addEventListener("keydown", (event) => {
     if (event.key === "Escape") { event.target.value = ""; searchFlame(); }
@@ -36,10 +41,10 @@ function flameRoot() {
   if (!flame.trees.now) flame.trees = { now: pathTree("tree"), before: D.before ? pathTree("before") : null };
   const net = flame.value.endsWith("net");
   const shape = net ? netTree : elapsedTree;
-  const root = shape(flame.trees.now);
+  const root = shape(flame.trees.now, flame.apart);
   let gone = [];
   if (flame.value.startsWith("difference")) {
-    gone = compareTrees(root, shape(flame.trees.before), D.ledger.run, D.before.ledger.run);
+    gone = compareTrees(root, shape(flame.trees.before, flame.apart), D.ledger.run, D.before.ledger.run);
     flame.extreme = 1e-9;
     const todo = [...root.children];
     while (todo.length) {

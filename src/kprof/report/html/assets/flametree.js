@@ -9,34 +9,49 @@ const pathTree = (prefix) => {
   return { fn, parent, calls: C[prefix + "Calls"], elapsed: C[prefix + "Elapsed"], net: C[prefix + "Net"], leftOut: C[prefix + "LeftOut"][0] };
 };
 
-function elapsedTree(tree) {
-  const nodes = Array.from(tree.fn, (fn, i) =>
-    ({ fn, value: tree.elapsed[i], own: tree.net[i], calls: tree.calls[i], children: [] }));
-  const root = { fn: -1, value: 0, own: 0, calls: 0, children: [] };
-  nodes.forEach((node, i) => {
-    const up = tree.parent[i];
-    (up < 0 ? root : nodes[up]).children.push(node);
-    if (up < 0) root.value += node.value;
-  });
+const newNode = (fn) => ({ fn, value: 0, own: 0, calls: 0, children: [], by: new Map() });
+
+function childOf(node, fn) {
+  let child = node.by.get(fn);
+  if (!child) {
+    child = newNode(fn);
+    node.by.set(fn, child);
+    node.children.push(child);
+  }
+  return child;
+}
+
+// With `apart` an interrupt stands at the bottom, not on what it interrupted.
+function elapsedTree(tree, apart) {
+  const root = newNode(-1);
+  const nodes = new Array(tree.fn.length);
+  for (let i = 0; i < tree.fn.length; i++) {
+    const fn = tree.fn[i], up = tree.parent[i];
+    const below = up < 0 || (apart && D.functions[fn].interrupt) ? root : nodes[up];
+    const node = (nodes[i] = childOf(below, fn));
+    node.own += tree.net[i];
+    node.calls += tree.calls[i];
+  }
+  const sum = [[root, false]];
+  while (sum.length) {
+    const [node, done] = sum.pop();
+    if (done) node.value = node.children.reduce((total, child) => total + child.value, node.own);
+    else sum.push([node, true], ...node.children.map((child) => [child, false]));
+  }
   return root;
 }
 
-function netTree(tree) {
-  const root = { fn: -1, value: 0, own: 0, calls: 0, children: [], by: new Map() };
+function netTree(tree, apart) {
+  const root = newNode(-1);
   for (let i = 0; i < tree.fn.length; i++) {
     if (!tree.net[i]) continue;
     root.value += tree.net[i];
     let node = root;
     for (let at = i; at >= 0; at = tree.parent[at]) {
-      let next = node.by.get(tree.fn[at]);
-      if (!next) {
-        next = { fn: tree.fn[at], value: 0, own: 0, calls: 0, children: [], by: new Map() };
-        node.by.set(tree.fn[at], next);
-        node.children.push(next);
-      }
-      next.value += tree.net[i];
-      next.calls += tree.calls[i];
-      node = next;
+      node = childOf(node, tree.fn[at]);
+      node.value += tree.net[i];
+      node.calls += tree.calls[i];
+      if (apart && D.functions[tree.fn[at]].interrupt) break;
     }
   }
   return root;

@@ -4,7 +4,7 @@
 // to be seen is stepped over a pixel at a time: a frame costs the pixels, not the calls.
 const ROW = 17, LANE_HEAD = 7, LANE_GAP = 6;
 const lanes = [];
-const rows = { start: null, call: null, end: 0 };
+const rows = { start: null, call: null, exit: null };
 
 function shapeLanes() {
   const interrupts = D.functions.some((f) => f.interrupt);
@@ -35,6 +35,7 @@ function shapeLanes() {
   const next = rows.start.slice();
   for (let i = 0; i < calls.count; i++) rows.call[next[rowOf(i)]++] = i;
   if (first) for (const [i, level] of tops.found) rows.call[next[first.row + level]++] = i;
+  rows.exit = Float64Array.from(rows.call, (i) => calls.exit[i]);
   for (let i = 0; i < slices.count; i++) {
     const end = i + 1 < slices.count ? slices.start[i + 1] : D.ledger.elapsed;
     lanes.of.get(slices.context[i]).slices.push(slices.start[i], end);
@@ -67,7 +68,6 @@ function firstWhere(from, to, late) {
     low = high + 1;
     high = Math.min(to, high + step);
     step *= 2;
-    if (high === to) break;
   }
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -77,8 +77,24 @@ function firstWhere(from, to, late) {
   return low;
 }
 
-const firstInRow = (row, time) =>
-  firstWhere(rows.start[row], rows.start[row + 1], (k) => calls.exit[rows.call[k]] > time);
+// The same for what a frame asks most: the first place of a row that exits after `time`.
+function firstExitAfter(from, to, time) {
+  const exit = rows.exit;
+  let step = 1, low = from, high = from;
+  while (high < to && exit[high] <= time) {
+    low = high + 1;
+    high = Math.min(to, high + step);
+    step *= 2;
+  }
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (exit[middle] > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+const firstInRow = (row, time) => firstExitAfter(rows.start[row], rows.start[row + 1], time);
 
 // The call at a point: `slack` is how far beside it a call may be, in ticks.
 function callAt(row, time, slack) {

@@ -67,8 +67,17 @@ function shapePalette() {
     const hue = (40 + rank * 137.508) % 360;
     const chroma = rank < 12 ? 0.1 : rank < 26 ? 0.065 : 0.035;
     const light = dark ? 0.47 + 0.05 * (rank % 3) : 0.8 + 0.035 * (rank % 3);
-    palette[fn] = `oklch(${light} ${chroma} ${hue})`;
+    palette[fn] = plainColour(`oklch(${light} ${chroma} ${hue})`);
   });
+}
+
+// A colour as #rrggbb, which a canvas takes in quickest.
+const dot = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+function plainColour(colour) {
+  dot.fillStyle = colour;
+  dot.fillRect(0, 0, 1, 1);
+  const [r, g, b] = dot.getImageData(0, 0, 1, 1).data;
+  return "#" + ((r << 16) | (g << 8) | b).toString(16).padStart(6, "0");
 }
 
 // Light or dark: what the system says until the button is pressed.

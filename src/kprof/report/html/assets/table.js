@@ -13,7 +13,7 @@ const tableColumns = [
   ["real", "% real", (f) => f.net, (f) => percent(f.net, D.ledger.elapsed), "Net of the elapsed time of the run"],
   ["pct", "% net", (f) => f.net, (f) => percent(f.net, D.ledger.run), "Net of the time that was not idle"],
 ];
-const WIDTHS = { elapsed: 88, net: 80, count: 72, max: 68, avg: 62, min: 58, real: 68, pct: 72, delta: 84 };
+const WIDTHS = { elapsed: 82, net: 78, count: 66, max: 60, avg: 54, min: 50, real: 64, pct: 66, delta: 70 };
 
 function setUpTable() {
   if (D.before) {
@@ -90,7 +90,7 @@ function drawRows() {
         cell.className = "meter";
         cell.append(make("i", { style: `width:${(54 * f.net) / most}px` }));
       } else if (key === "delta") {
-        cell.className = value(f) > 0 ? "more" : value(f) < 0 ? "less" : "";
+        cell.className = value(f) >= 0.005 ? "more" : value(f) <= -0.005 ? "less" : "";
       } else if (key === "name") {
         cell.className = "name";
         cell.title = fnName(f.fn);
@@ -136,4 +136,7 @@ function deltaOf(fn) {
   const now = figures[fn] ? figures[fn].net / (D.ledger.run || 1) : 0;
   return 100 * (now - (netBefore.get(fn) || 0) / (D.before.ledger.run || 1));
 }
-const signed = (value) => (value > 0 ? "+" : "") + value.toFixed(2);
+const signed = (value) => {
+  const text = value.toFixed(2);
+  return Number(text) === 0 ? "0.00" : (value > 0 ? "+" : "") + text;
+};
