@@ -56,7 +56,7 @@ class HostOptions:
     delta: bool = True
     verify: bool = False
     valid_only: bool = False
-    goodbye: bool = False
+    goodbye: bool = True
 
 
 @dataclass(frozen=True)

@@ -127,10 +127,10 @@ def open_port(name: str, baud: int) -> Iterator[Port]:
 def _opened(name: str, baud: int) -> Iterator[Any]:
     import serial
 
+    # RFC 2217 has no time limit for writing.
+    limit = {} if name.startswith("rfc2217:") else {"write_timeout": WRITE_TIMEOUT_S}
     try:
-        device = serial.serial_for_url(
-            name, baudrate=baud, timeout=_READ_S, write_timeout=WRITE_TIMEOUT_S
-        )
+        device = serial.serial_for_url(name, baudrate=baud, timeout=_READ_S, **limit)
     except serial.SerialException as error:
         code = error.errno or 0
         raise PortError(explain_open(name, code, _reason(error, code))) from error
