@@ -7,7 +7,8 @@ import click
 
 @click.command("cc", context_settings={"ignore_unknown_options": True})
 @click.option("--names", metavar="FILE", default="kprof.names", show_default=True,
-              envvar="KPROF_NAMES", show_envvar=True)  # fmt: skip
+              envvar="KPROF_NAMES", show_envvar=True,
+              help="The name file; functions that it lacks are appended.")  # fmt: skip
 @click.option("--target", envvar="KPROF_TARGET", show_envvar=True,
               help="What fires a trigger; default: by the compiler.")  # fmt: skip
 @click.option("--targets", metavar="FILE", help="Targets of your own.")
@@ -16,7 +17,7 @@ import click
 @click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
 @click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
-@click.option("--first-tag", type=int, default=1024, show_default=True)
+@click.option("--first-tag", type=int, default=1024, show_default=True, help="In a new name file.")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
 @click.argument("compiler", nargs=-1, type=click.UNPROCESSED, required=True)
 def command(

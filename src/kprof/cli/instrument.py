@@ -27,7 +27,15 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
 @click.command("instrument")
 @click.argument("files", nargs=-1, type=click.Path())
 @click.option("-o", "--output", metavar="FOLDER", help="Where the instrumented copies go.")
-@click.option("--names", metavar="FILE", default="kprof.names", show_default=True)
+@click.option(
+    "--names",
+    metavar="FILE",
+    default="kprof.names",
+    show_default=True,
+    envvar="KPROF_NAMES",
+    show_envvar=True,
+    help="The name file; functions that it lacks are appended.",
+)
 @click.option("--target", default="m68k", show_default=True, help="What fires a trigger.")
 @click.option("--targets", metavar="FILE", help="Targets of your own.")
 @click.option("--base", help="Address of tag 0, or a symbol.")
@@ -35,7 +43,7 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
 @click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
 @click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
-@click.option("--first-tag", type=int, default=1024, show_default=True)
+@click.option("--first-tag", type=int, default=1024, show_default=True, help="In a new name file.")
 @click.option("--header", metavar="FILE", help="Write the header with PROFILE(name) here.")
 @preprocessor_option("-I", "FOLDER")
 @preprocessor_option("-D", "NAME[=VALUE]")

@@ -174,8 +174,8 @@ def _compile(
     _say(original.stderr)
     if original.returncode or not done.returncode:
         return original.returncode
-    again.append("-w")
-    return _finish(_run(again, scratch, capture=True))
+    done = _run([*again, "-w"], scratch, capture=True)
+    return _finish(done) if done.returncode else 0
 
 
 def _finish(done: subprocess.CompletedProcess[bytes]) -> int:

@@ -36,6 +36,7 @@ _PREPROCESSOR = frozenset(
 )
 _PREPROCESSOR_JOINED = ("-Wp,", "-I", "-D", "-U", "-include", "-imacros", "-MF", "-MT", "-MQ")
 _LINKER = frozenset(["-s", "-static", "-shared", "-rdynamic", "-nostdlib", "-nostartfiles", "-r"])
+_OUTPUT = ("-o", "--output=")
 _DEPENDENCIES = ("-MD", "-MMD")
 _NOT_OURS = frozenset(["-E", "-M", "-MM", "-fsyntax-only", "-###", "--version", "--help"])
 _LANGUAGES = {".c": "c", ".i": "cpp-output"}
@@ -162,7 +163,7 @@ class CommandLine:
                 skip = False
             elif argument in ("-x", "-o", "--output"):
                 skip = True
-            elif index not in inputs and not argument.startswith(("-x", "-o")):
+            elif index not in inputs and not argument.startswith(("-x", *_OUTPUT)):
                 kept.append(argument)
                 if argument in _WITH_ARGUMENT:
                     kept.append(
@@ -196,8 +197,8 @@ def read_command(command: Sequence[str]) -> CommandLine:
             index += 1
         elif argument == "-" or not argument.startswith("-"):
             inputs.append(Input(index, argument, _language(argument, language)))
-        elif argument.startswith("-o"):
-            output = argument[2:]
+        elif argument.startswith(_OUTPUT):
+            output = argument.partition("=")[2] if argument[1] == "-" else argument[2:]
         elif argument.startswith("-x"):
             language = None if argument[2:] == "none" else argument[2:]
         elif argument == "-c":

@@ -1,7 +1,7 @@
 """The header with ``PROFILE(name)``, for inline triggers: generated from the name file.
 
 ``PROFILE(MGET)`` fires the tag of the name file's line ``MGET/222=``. Without ``KPROF`` defined it
-is nothing at all. (The paper's macro took the number and was steered by ``PROF``, which BSD sources
+leaves no code. (The paper's macro took the number and was steered by ``PROF``, which BSD sources
 use for something else.)
 """
 
@@ -39,5 +39,5 @@ def profile_header(entries: Iterable[NameEntry], target: Target) -> str:
         if _C_NAME.fullmatch(entry.name):
             statement = target.statement(entry.value) if entry.value and target.plants else ""
             lines.append(f"#define KPROF_INLINE_{entry.name} do {{ {statement} }} while (0)")
-    lines += ["#else", "#define PROFILE(name)", "#endif", "", "#endif", ""]
+    lines += ["#else", "#define PROFILE(name) do { } while (0)", "#endif", "", "#endif", ""]
     return "\n".join(lines)

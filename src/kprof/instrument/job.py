@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -127,19 +128,25 @@ def _diff(job: Job, target: Target) -> Outcome:
         if job.names.exists():
             write_text(names, read_names(job.names).text)
         done = instrument_files(job.files, _options(job, target, names))
-    parts = [
-        line
-        for item in done
-        for line in difflib.unified_diff(
-            item.before.split("\n"),
-            item.after.split("\n"),
-            f"a/{item.path}".replace("a//", "/"),
-            f"b/{item.path}".replace("b//", "/"),
-            lineterm="",
-        )
-    ]
-    text = "".join(f"{line}\n" for line in parts)
+    text = "".join(_unified(item) for item in done)
     return Outcome(encode(text), tuple(_notices(done, job, target)), _missed(done))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their line feeds; nothing else ends a line."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _unified(item: Instrumented) -> str:
+    lines = difflib.unified_diff(
+        _lines(item.before),
+        _lines(item.after),
+        f"a/{item.path}".replace("a//", "/"),
+        f"b/{item.path}".replace("b//", "/"),
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 def _restore(job: Job) -> Outcome:

@@ -15,6 +15,7 @@ before the exit trigger: no form of asm holds it back.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from kprof.instrument.edits import Edit
@@ -24,6 +25,9 @@ from kprof.instrument.targets import Target
 
 RETURN = re.compile(r"(?<![\w$.#])return(?![\w$])")
 _STEP = re.compile(r"[;(){}\[\]]")
+_CODE = re.compile(r"\S")
+_LOCAL_LABELS = re.compile(r"\s*(?:__extension__\s*)?__label__\b[^;{}]*;")
+_STDC = re.compile(r"#[ \t]*pragma[ \t]+STDC\b")
 _TAGS = frozenset({"struct", "union", "enum"})
 
 
@@ -58,8 +62,40 @@ def function_edits(
     if not target.plants:
         return []
     if target.strategy == "cleanup":
-        return [Edit(behind(shadow, function.brace), 0, _guard(target, tag))]
+        return [Edit(_start_of_body(shadow, function), 0, _guard(target, tag))]
     return _return_edits(shadow, function, inner, tag, target)
+
+
+def _start_of_body(shadow: Shadow, function: Function) -> int:
+    """The offset in `raw` of the first place in a body where a declaration may stand.
+
+    Declarations of local labels, and what ``#pragma STDC`` says of a whole block, come before it.
+    """
+    at = function.brace + 1
+    place = behind(shadow, function.brace)
+    while True:
+        pragma = _last_pragma(shadow, at, _CODE.search(shadow.code, at))
+        if pragma:
+            at = pragma
+            place = shadow.place(at, before=False)
+        labels = _LOCAL_LABELS.match(shadow.code, at)
+        if labels is None:
+            return place
+        at = labels.end()
+        place = behind(shadow, at - 1)
+
+
+def _last_pragma(shadow: Shadow, start: int, code: re.Match[str] | None) -> int:
+    """The offset of the line behind the last ``#pragma STDC`` before this code, or 0."""
+    end = code.start() if code else len(shadow.code)
+    first = bisect_left(shadow.directives, (start, start))
+    last = 0
+    for opened, closed in shadow.directives[first:]:
+        if opened >= end:
+            break
+        if _STDC.match(shadow.joined, opened, closed):
+            last = min(closed + 1, len(shadow.joined))
+    return last
 
 
 def _exit_function(target: Target, tag: int) -> str:
@@ -105,7 +141,7 @@ def _return_edits(
             edits.append(Edit(at, 2, f"{{kprof_t {name}=(", "return"))
             edits.append(Edit(stop - 1, 1, f");{leave}return {name}"))
         edits.append(Edit(stop, 0, "}"))
-    edits.append(Edit(behind(shadow, function.brace), 3, _opening(function, entry, typed)))
+    edits.append(Edit(_start_of_body(shadow, function), -1, _opening(function, entry, typed)))
     edits.append(Edit(shadow.place(function.end - 1, before=False), 1, f"}}{leave}"))
     return edits
 

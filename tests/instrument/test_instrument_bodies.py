@@ -1,0 +1,53 @@
+"""Where triggers go in bodies that leave little room: what comes out compiles and does the same."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kprof.instrument.source import plant, scan_source
+from kprof.instrument.targets import find_target
+
+COUNTER = """
+static int depth, events;
+void kprof_event(unsigned tag) { events++; depth += tag & 1 ? -1 : 1; }
+int printf(const char *, ...);
+int main(void) { int value = f(3); printf("%d %d", value, depth); return events < 2; }
+"""
+PROTOTYPE = "int f(int);\n"
+
+# A source with a function f, and what f(3) is.
+SOURCES = [
+    ("int f(int a){return a;}", 3),
+    ("void g(void){} int f(int a){g();return a;}", 3),
+    ("int f(int a) { __label__ l; goto l; l: return a; }", 3),
+    ("int f(int a) { __label__ l, m; __label__ n; void *p = &&n; goto *p; l: m: n: return a; }", 3),
+    ("int f(int a) {\n#pragma STDC FP_CONTRACT ON\n}", None),
+    ("double g(double x) {\n#pragma STDC CX_LIMITED_RANGE \\\n ON\n return x * 2.0; }\n"
+     "int f(int a) { return (int)g(a); }", 6),
+    ("int f(int a)<%return a;%>", 3),
+]  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@pytest.mark.parametrize("strategy", ["cleanup", "returns"])
+@pytest.mark.parametrize(("source", "value"), SOURCES)
+def test_a_body_with_little_room(
+    source: str, value: int | None, strategy: str, tmp_path: Path
+) -> None:
+    scan = scan_source(PROTOTYPE + source + "\n", "t.c")
+    tags = {brace: 1024 + 2 * number for number, brace in enumerate(scan.functions)}
+    text, failed = plant(scan, tags, find_target("soft", strategy=strategy))
+    assert not failed
+    path = tmp_path / "t.c"
+    path.write_text(text + COUNTER, "latin-1")
+    program = tmp_path / "t"
+    subprocess.run(["gcc", "-w", "-O1", str(path), "-o", str(program)], check=True)
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert done.returncode == 0
+    said, depth = done.stdout.split()
+    assert depth == "0"
+    assert value is None or int(said) == value
