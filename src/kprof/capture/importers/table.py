@@ -73,7 +73,6 @@ class TableReader:
         self.recording = Recording(
             "CSV table", self._layout.names, self._clock, 1 if rate else None
         )
-        self._line = 0
 
     def blocks(self, wanted: Sequence[int]) -> Iterator[Block]:
         """See `kprof.capture.importers.reader.Reader`."""
@@ -100,8 +99,8 @@ class TableReader:
                 if not data:
                     break
         if before is not None:
-            # A table of every sample ends after its last; of one of changes nothing more is known.
-            last = end + (not self._layout.timed)
+            # The last row lasts for a sample; where samples are not known, for nothing.
+            last = end + (self.recording.sample_ticks or 0)
             yield np.array([last], np.int64), np.array([before], np.uint64)
 
     def _rows(self, text: bytes, wanted: Sequence[int], before: int) -> Block:
