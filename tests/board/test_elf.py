@@ -52,6 +52,15 @@ def test_symbols_of_the_example_kernel() -> None:
     assert not image.memory
 
 
+def test_a_symbol_table_without_its_strings_is_no_table() -> None:
+    whole = bytearray(ready_built()[0].read_bytes())
+    sections, count = struct.unpack_from(">I", whole, 32)[0], struct.unpack_from(">H", whole, 48)[0]
+    for at in range(sections, sections + count * 40, 40):
+        if struct.unpack_from(">I", whole, at + 4)[0] == 2:
+            struct.pack_into(">I", whole, at + 24, count)
+    assert parse_elf(bytes(whole)).symbols == {}
+
+
 def test_a_plain_eprom_image(tmp_path: Path) -> None:
     path = tmp_path / "boot.rom"
     path.write_bytes(b"12345678")

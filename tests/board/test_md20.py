@@ -54,6 +54,14 @@ def test_a_byte_is_one_event_a_word_two_a_long_four(boards: Callable[..., MD20])
     assert [b - a for a, b in pairwise(times[3:])] == [5, 5, 5]
 
 
+def test_the_first_instruction_runs_at_once(boards: Callable[..., MD20]) -> None:
+    board = boards("4a380400" + STOP)
+    board.record(1)
+    start = board.now
+    board.run(start + 1)
+    assert [now - start for now, _ in board.log] == [0]
+
+
 def test_a_trigger_costs_its_instruction_and_the_wait_states(boards: Callable[..., MD20]) -> None:
     log = log_of(boards("4a380400" + "4a380401" + STOP))
     assert log[1][0] - log[0][0] == 6 + 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kprof.board.profiler import CAPACITY, Profiler, Switch, power_up_noise
@@ -51,7 +51,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=30, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     steps,
     st.integers(-200, 200),
@@ -101,6 +101,24 @@ def test_time_wraps_at_24_bits() -> None:
     profiler.turn(Switch.RUN, 0)
     assert profiler.ticks((2**24 - 1) * 20) == 2**24 - 1
     assert profiler.ticks(2**24 * 20) == 0
+
+
+def test_the_status_banks() -> None:
+    profiler = Profiler(HZ)
+
+    def status() -> list[int | None]:
+        profiler.turn(Switch.READ, 0)
+        banks = []
+        for bank in (5, 6, 7):
+            profiler.select(0xC000 + bank, 0)
+            banks.append(profiler.select(0x8000, 0))
+        return banks
+
+    for events, expected in [(0, [0, 0]), (0x1234, [0x12, 0x34]), (CAPACITY, [0x80, 0])]:
+        profiler.turn(Switch.RUN, 0)
+        for _ in range(events):
+            profiler.select(0, 0)
+        assert status() == [*expected, ord("K")]
 
 
 def test_ppm_and_phase() -> None:

@@ -41,12 +41,11 @@ class BytePort:
     def __init__(self, cpu: Cpu, device: ByteDevice, wait_states: int) -> None:
         self._cpu = cpu
         self._device = device
-        self._first = wait_states
-        self._next = CYCLE_CLOCKS + wait_states
+        self._wait = wait_states
 
     def r8(self, address: int) -> int:
         value = self._device.read(address & 0xFFFF, self._cpu.now)
-        self._cpu.wait(self._first)
+        self._cpu.wait(self._wait)
         return value
 
     def r16(self, address: int) -> int:
@@ -57,7 +56,7 @@ class BytePort:
 
     def w8(self, address: int, value: int) -> None:
         self._device.write(address & 0xFFFF, value, self._cpu.now)
-        self._cpu.wait(self._first)
+        self._cpu.wait(self._wait)
 
     def w16(self, address: int, value: int) -> None:
         self._write(address, value, 2)
