@@ -1,14 +1,17 @@
-/* sched.c: tasks that run until they sleep, and the system context that picks the next one.
+/* sched.c: tasks that run until they sleep, in two ways.
  *
- * sw_sys leaves a task for the system context ($ in the name file), sw_task leaves that for a task
- * (*). scheduler never returns and has value 0 there: with no trigger of its own, what the system
- * context spends outside of other functions is the idle time.
+ * As in the paper: sw_sys leaves a task for the system context ($ in the name file), which picks the
+ * next one, and sw_task leaves that for a task (*). scheduler never returns and has value 0 in the
+ * name file: with no trigger of its own, what the system context spends outside of other functions
+ * is the idle time.
+ *
+ * With SWTCH defined, as in BSD: swtch is called on the stack of the task that leaves and returns on
+ * that of the task that comes (!); it waits for a task inside.
  */
 #include "kernel.h"
 
 struct task tasks[TASKS];
 struct task *current;
-static u32 *system_sp;
 static struct task *run_head, *run_tail;
 
 void task_create(const char *name, void (*body)(void))
@@ -54,6 +57,28 @@ struct task *remrq(void)
     return t;
 }
 
+#ifdef SWTCH
+
+static struct task boot;
+
+void swtch(void)
+{
+    struct task *old = current;
+
+    COUNT(swtch);
+    while (!run_head) {
+        wait_interrupt();
+        spl_raise(SR_HIGH);
+    }
+    current = remrq();
+    if (current != old)
+        ctxsw(&old->sp, &current->sp);
+}
+
+#else
+
+static u32 *system_sp;
+
 void sw_sys(void)
 {
     COUNT(sw_sys);
@@ -67,6 +92,8 @@ void sw_task(struct task *t)
     ctxsw(&system_sp, &t->sp);
 }
 
+#endif
+
 void sleep(const void *channel)
 {
     int s = splhigh();
@@ -74,7 +101,11 @@ void sleep(const void *channel)
     COUNT(sleep);
     current->state = SLEEPING;
     current->channel = channel;
+#ifdef SWTCH
+    swtch();
+#else
     sw_sys();
+#endif
     splx(s);
 }
 
@@ -92,6 +123,11 @@ void wakeup(const void *channel)
 
 void scheduler(void)
 {
+#ifdef SWTCH
+    spl_raise(SR_HIGH);
+    current = &boot;
+    swtch(); /* for good: nothing makes boot runnable */
+#else
     for (;;) {
         spl_raise(SR_HIGH);
         if (run_head)
@@ -99,4 +135,5 @@ void scheduler(void)
         else
             wait_interrupt();
     }
+#endif
 }

@@ -47,7 +47,7 @@ def seed_names() -> Path:
 
 
 def ready_built(variant: str = "kernel") -> tuple[Path, Path]:
-    """(image, name file) of the ready-built kernel: ``kernel`` or ``loan``."""
+    """(image, name file) of a ready-built kernel: ``kernel``, ``loan`` or ``swtch``."""
     folder = examples_folder() / "minikernel" / "prebuilt"
     return folder / f"{variant}.elf", folder / "kernel.names"
 
