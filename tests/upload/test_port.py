@@ -144,7 +144,7 @@ def test_an_upload_over_a_port_server(tmp_path: Path) -> None:
     class Wired(serial.Serial):  # type: ignore[misc]
         """A pty has no modem lines."""
 
-        cts = dsr = ri = cd = True
+        cts = dsr = ri = cd = rts = dtr = True
 
     with python_agent(Agent(RAM)) as name, socket.create_server(("127.0.0.1", 0)) as server:
 
