@@ -173,11 +173,27 @@ class Timeline:
 
 
 def timeline(
-    capture: Capture, names: NameFile, *, trigger_cost: Fraction = Fraction(0)
+    capture: Capture,
+    names: NameFile,
+    *,
+    trigger_cost: Fraction = Fraction(0),
+    fast: bool | None = None,
 ) -> Timeline:
-    """Replay a capture call by call; about 100 bytes of memory a call."""
+    """Replay a capture call by call; about 100 bytes of memory a call.
+
+    Parameters
+    ----------
+    trigger_cost
+        In ticks; see `kprof.analysis.clock.Clock`.
+    fast
+        Compiled, or not; None: where numba is installed and the capture is large.
+    """
+    if fast is None:
+        from kprof.analysis.fast import pays
+
+        fast = pays(capture.events)
     table = TagTable.of(names)
-    machine = Machine(table, detail=True)
+    machine = Machine(table, detail=True, fast=fast)
     clock = Clock(capture.info, trigger_cost)
     counts = np.zeros(TAGS, np.int64)
     blocks: list[Rows] = list(replay_rows(capture, table, machine, clock, counts))

@@ -19,6 +19,8 @@ from kprof.capture.model import Capture
 
 BLOCK = 1 << 16
 _SPARE = 8
+_WIDE = 11
+_NARROW = 5
 
 
 class Rows(NamedTuple):
@@ -50,83 +52,131 @@ class Machine:
         What the tags mean.
     detail
         Fill all columns of the rows, and write rows for inline triggers and switches.
+    fast
+        Run the compiled replay, on arrays (`kprof.analysis.fast`).
     """
 
-    def __init__(self, table: TagTable, *, detail: bool = False) -> None:
+    def __init__(self, table: TagTable, *, detail: bool = False, fast: bool = False) -> None:
         self._detail = detail
         self._switching = bool(table.switcher.any())
+        self._fast: Any = None
+        if fast:
+            from kprof.analysis.fast import compiled
+
+            self._fast = compiled()
         self._at = 0
         self._now = 0
-        self._held: tuple[list[int], list[int]] = ([], [])
-        state = [0] * states.STATE_SIZE
-        state[states.MODE] = states.UNDECIDED
-        state[states.CONTEXT] = -1
-        state[states.CONTEXTS] = 1
-        state[states.SYSTEM_TOP] = -1
-        state[states.FREE] = -1
-        self.state: Any = state
-        self._tables: Any = ([0] * max(1, len(table.functions)), table.switcher.tolist())
-        self._stack: Any = tuple([0] for _ in range(6))
+        self._held: tuple[Any, Any] = (self._zeros(0), self._zeros(0))
+        self.state: Any = self._zeros(states.STATE_SIZE)
+        self.state[states.MODE] = states.UNDECIDED
+        self.state[states.CONTEXT] = -1
+        self.state[states.CONTEXTS] = 1
+        self.state[states.SYSTEM_TOP] = -1
+        self.state[states.FREE] = -1
+        switcher = table.switcher if fast else table.switcher.tolist()
+        self._tables: Any = (self._zeros(max(1, len(table.functions))), switcher)
+        self._stack: Any = tuple(self._zeros(1) for _ in range(6))
         self._stack[0][0] = states.MARK - 1
         self._stack[5][0] = -1
-        self._pool: Any = tuple([] for _ in range(7))
-        self._queue: Any = tuple([0] * states.QUEUE_SIZE for _ in range(5))
-        self._look: Any = ([0] * states.QUEUE_SIZE, [0] * states.QUEUE_SIZE, [])
+        self._pool: Any = tuple(self._zeros(0) for _ in range(7))
+        queue = states.QUEUE_SIZE if self._switching else 1
+        self._queue: Any = tuple(self._zeros(queue) for _ in range(5))
+        self._look: Any = (self._zeros(queue), self._zeros(queue), self._zeros(0))
+        self._rows: Any = ()
 
     def feed(self, times: NDArray[np.int64], ops: NDArray[np.int32], last: bool = False) -> Rows:
         """Replay the next events; `last` with the last ones."""
         held_times, held_ops = self._held
-        new_times = held_times + times.tolist()
-        new_ops = held_ops + ops.tolist()
+        if self._fast is None:
+            new_times: Any = held_times + times.tolist()
+            new_ops: Any = held_ops + ops.tolist()
+        else:
+            new_times = np.concatenate([held_times, times]) if len(held_ops) else times
+            new_ops = np.concatenate([held_ops, ops], dtype=np.int32) if len(held_ops) else ops
         stop = len(new_ops)
-        rows = self._room(stop)
-        done, made = replay.step(
-            new_times, new_ops, 0, stop, last, self._at, self._detail, self.state, self._tables,
-            self._stack, self._pool, self._queue, self._look, rows,
+        rows = self.room(stop)
+        step = replay.step if self._fast is None else self._fast.step
+        done, made = step(
+            new_times, new_ops, 0, stop, stop, last, self._at, self._detail, self.state,
+            self._tables, self._stack, self._pool, self._queue, self._look, rows,
         )  # fmt: skip
         self._held = (new_times[done:], new_ops[done:])
         self._at += done
         if stop:
-            self._now = new_times[-1]
+            self._now = int(new_times[-1])
         return self._collect(rows, made)
 
     def finish(self) -> Rows:
         """The rows of the calls that are still open; call once, after the last `feed`."""
-        rows = self._room(0)
-        made = contexts.finish(
-            self._now, self.state, self._tables, self._stack, self._pool, self._queue, rows
-        )
+        rows = self.room(0)
+        end = contexts.finish if self._fast is None else self._fast.finish
+        made = end(self._now, self.state, self._tables, self._stack, self._pool, self._queue, rows)
         return self._collect(rows, made)
 
-    def _room(self, events: int) -> tuple[list[int], ...]:
-        """Make every column large enough for `events` more; fresh columns for the rows."""
-        depth = self.state[states.SP] + events + _SPARE
+    def run(
+        self, code: Any, times: Any, ops: Any, end: int, last: bool, tally: NDArray[np.int64]
+    ) -> int:
+        """Replay and tally the first `end` events by `code.run`; how many are done."""
+        rows = self.room(end, keep=True)
+        done: int = code.run(
+            times, ops, end, last, self._at, self.state, self._tables, self._stack, self._pool,
+            self._queue, self._look, rows, tally,
+        )  # fmt: skip
+        self._at += done
+        return done
+
+    def end_at(self, now: int) -> None:
+        """Say when the last event was, where they came by `run`."""
+        self._now = now
+
+    def room(self, events: int, keep: bool = False) -> Any:
+        """Make every column large enough for `events` more; zeroed columns for the rows.
+
+        With `keep` the columns of the rows before are used again, as their user left them.
+        """
+        depth = int(self.state[states.SP]) + events + _SPARE
         size = depth
         if self._switching:
             # A resumed context may be as deep as all frames in the pool; each event may save the
             # running stack, slot 0 included.
-            frames = self.state[states.USED]
+            frames = int(self.state[states.USED])
             size += frames + events
-            _grow(self._pool, size + events)
-            _grow(self._look[2:], events + _SPARE)
+            self._pool = self._grown(self._pool, size + events)
+            self._look = (*self._look[:2], *self._grown(self._look[2:], events + _SPARE))
             depth += frames
         if self._detail:
             size += events
-        _grow(self._stack, depth)
-        columns = [[0] * size for _ in range(11 if self._detail else 5)]
-        while len(columns) < 11:
-            columns.append(columns[-1] if len(columns) > 5 else [0] * size)
+        self._stack = self._grown(self._stack, depth)
+        if keep and self._rows and len(self._rows[0]) >= size:
+            return self._rows
+        if keep:
+            size += size // 4
+        columns = [self._zeros(size) for _ in range(_WIDE if self._detail else _NARROW)]
+        while len(columns) < _WIDE:
+            columns.append(columns[-1] if len(columns) > _NARROW else self._zeros(size))
+        self._rows = tuple(columns) if keep else ()
         return tuple(columns)
 
-    def _collect(self, rows: tuple[list[int], ...], made: int) -> Rows:
-        wanted = 11 if self._detail else 5
-        return Rows(*(np.array(rows[k][: made if k < wanted else 0], np.int64) for k in range(11)))
+    def _zeros(self, size: int) -> Any:
+        return [0] * size if self._fast is None else np.zeros(size, np.int64)
 
+    def _grown(self, columns: Any, size: int) -> Any:
+        if len(columns[0]) >= size:
+            return columns
+        if self._fast is None:
+            for column in columns:
+                column.extend([0] * (size - len(column)))
+            return columns
+        grown = tuple(np.zeros(size + size // 2, np.int64) for _ in columns)
+        for new, old in zip(grown, columns, strict=True):
+            new[: len(old)] = old
+        return grown
 
-def _grow(columns: tuple[list[int], ...], size: int) -> None:
-    for column in columns:
-        if len(column) < size:
-            column.extend([0] * (size - len(column)))
+    def _collect(self, rows: Any, made: int) -> Rows:
+        wanted = _WIDE if self._detail else _NARROW
+        return Rows(
+            *(np.array(rows[k][: made if k < wanted else 0], np.int64) for k in range(_WIDE))
+        )
 
 
 def replay_rows(

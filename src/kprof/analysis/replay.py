@@ -75,6 +75,7 @@ def step(
     ops: Any,
     start: int,
     stop: int,
+    end: int,
     last: bool,
     at: int,
     detail: bool,
@@ -88,8 +89,8 @@ def step(
 ) -> Any:
     """Replay events `start`..`stop`; returns (the next event to replay, rows written).
 
-    It stops early at a switch-in whose context needs more events than there are; with `last` there
-    are no more. `at` is the number of the event at index 0.
+    It looks ahead up to `end`, and stops early at a switch that needs more events than there are to
+    be understood; with `last` there are no more. `at` is the number of the event at index 0.
     """
     nest, _ = tables
     s_fn, s_time, s_child, _, _, s_place = stack
@@ -163,7 +164,7 @@ def step(
                 if kind in (SWITCH_OUT, SWTCH_ENTRY):
                     early = 0
                     if kind == SWITCH_OUT and state[MODE] != SYSTEM:
-                        early = leaves_early(ops, i, stop, last, fn, look)
+                        early = leaves_early(ops, i, end, last, fn, look)
                         if early == NEED_MORE:
                             return i, m
                     if early:
@@ -185,11 +186,11 @@ def step(
                         first = fn
                     elif state[MODE] != TASK:
                         skip = fn
-                        early = leaves_early(ops, i, stop, last, fn, look)
+                        early = leaves_early(ops, i, end, last, fn, look)
                     slot = NEED_MORE
                     if early != NEED_MORE:
                         slot = foresee(
-                            ops, i, stop, last, first, skip, state, tables, pool, queue, look
+                            ops, i, end, last, first, skip, state, tables, pool, queue, look
                         )
                     if slot == NEED_MORE:
                         return i, m

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kprof.analysis import states
-from kprof.analysis.clock import Clock
-from kprof.analysis.machine import Machine, replay_rows
-from kprof.analysis.tags import TAGS, TagTable
+from kprof.analysis import states, tally
+from kprof.analysis.books import keep_books
+from kprof.analysis.tags import TagTable
 from kprof.analysis.tally import Tally
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameEntry, NameFile
@@ -93,7 +92,11 @@ class Summary(NamedTuple):
 
 
 def summarise(
-    capture: Capture, names: NameFile, *, trigger_cost: Fraction = Fraction(0)
+    capture: Capture,
+    names: NameFile,
+    *,
+    trigger_cost: Fraction = Fraction(0),
+    fast: bool | None = None,
 ) -> Summary:
     """Replay a capture into its summary; memory does not grow with the capture.
 
@@ -102,27 +105,24 @@ def summarise(
     Parameters
     ----------
     trigger_cost
-        See `kprof.analysis.clock.Clock`.
+        In ticks; see `kprof.analysis.clock.Clock`.
+    fast
+        See `kprof.analysis.books.keep_books`.
     """
     table = TagTable.of(names)
-    machine = Machine(table)
-    clock = Clock(capture.info, trigger_cost)
-    tally = Tally(max(1, len(table.functions)))
-    counts = np.zeros(TAGS, np.int64)
-    for rows in replay_rows(capture, table, machine, clock, counts):
-        tally.add(rows)
-    state = machine.state
+    books = keep_books(capture, table, trigger_cost=trigger_cost, fast=fast)
+    state, counts, figures = books.state, books.tag_counts, books.tally
     ledger = Ledger(
-        elapsed=clock.time,
-        net=int(tally.net.sum()),
+        elapsed=books.elapsed,
+        net=int(figures.net.sum()),
         idle=int(state[states.IDLE]),
         unattributed=int(state[states.UNATTRIBUTED]),
     )
     unknown = np.flatnonzero((table.ops == states.SPECIAL + states.UNKNOWN) & (counts > 0))
     anomalies = Anomalies(
-        orphan_exits=int(tally.orphans.sum()),
-        open_calls=int(tally.opens.sum()),
-        unwound_calls=int(tally.unwound.sum()),
+        orphan_exits=int(figures.table[:, tally.ORPHANS].sum()),
+        open_calls=int(figures.table[:, tally.OPENS].sum()),
+        unwound_calls=int(figures.table[:, tally.UNWINDS].sum()),
         unknown_tags={int(tag): int(counts[tag]) for tag in unknown},
         context_switches=int(state[states.SWITCHES]),
         contexts=int(state[states.CONTEXTS]) - 1,
@@ -130,26 +130,28 @@ def summarise(
     inlines = tuple(
         (entry, int(counts[entry.value])) for entry in table.inlines if counts[entry.value]
     )
-    return Summary(capture.info, capture.events, ledger, _figures(table, tally), inlines, anomalies)
+    rows = _figures(table, figures)
+    return Summary(capture.info, capture.events, ledger, rows, inlines, anomalies)
 
 
-def _figures(table: TagTable, tally: Tally) -> tuple[FunctionFigures, ...]:
-    ran = np.flatnonzero((tally.calls + tally.orphans) > 0)
-    order = ran[np.argsort(-tally.net[ran], kind="stable")]
-    figures = []
-    for fn in order.tolist():
-        complete = int(tally.complete[fn])
-        figures.append(
+def _figures(table: TagTable, figures: Tally) -> tuple[FunctionFigures, ...]:
+    calls, net = figures.calls, figures.net
+    ran = np.flatnonzero((calls + figures.table[:, tally.ORPHANS]) > 0)
+    order = ran[np.argsort(-net[ran], kind="stable")]
+    rows = []
+    for fn, row in zip(order.tolist(), figures.table[order].tolist(), strict=True):
+        complete = row[tally.COMPLETE]
+        rows.append(
             FunctionFigures(
                 entry=table.functions[fn],
-                calls=int(tally.calls[fn]),
+                calls=int(calls[fn]),
                 complete=complete,
-                elapsed=int(tally.elapsed[fn]),
-                net=int(tally.net[fn]),
-                wall=int(tally.wall[fn]),
-                max=int(tally.net_max[fn]) if complete else None,
-                avg=int(tally.complete_net[fn]) // complete if complete else None,
-                min=int(tally.net_min[fn]) if complete else None,
+                elapsed=row[tally.ELAPSED],
+                net=int(net[fn]),
+                wall=row[tally.ELAPSED] + row[tally.AWAY],
+                max=row[tally.MOST] if complete else None,
+                avg=row[tally.COMPLETE_NET] // complete if complete else None,
+                min=row[tally.LEAST] if complete else None,
             )
         )
-    return tuple(figures)
+    return tuple(rows)

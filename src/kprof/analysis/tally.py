@@ -1,4 +1,4 @@
-"""Statistics of every function, from the rows of the replay: exact, and mergeable."""
+"""Counts, sums and extremes of every function, from the rows of the replay: exact, mergeable."""
 
 from __future__ import annotations
 
@@ -8,99 +8,109 @@ from numpy.typing import NDArray
 from kprof.analysis.machine import Rows
 from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
 
-_MOST = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max  # the least of nothing
+
+COMPLETE, COMPLETE_NET, ELAPSED, AWAY, LEAST, MOST, PARTIAL_NET, ORPHANS, OPENS, UNWINDS = range(10)
+COLUMNS = 10
 
 
 class Tally:
-    """Counts, sums and extremes of each function; one column each, shape (functions,) int64.
+    """A row of figures for each function.
 
     Attributes
     ----------
-    calls
-        Calls that began in the capture.
-    complete
-        Those of them that also ended in it; the extremes are of these.
-    net, elapsed, wall
-        Sums over all calls, in ticks. `elapsed` and `wall` count the outermost call only where a
-        function is inside itself; of an orphan exit they count its net time.
-    complete_net
-        Sum of the net time of the complete calls.
-    net_min, net_max
-        Extremes of the net time of the complete calls.
-    orphans, opens, unwound
-        Numbers of orphan exits, open calls and unwound calls.
+    table
+        Shape (functions, 10) int64, ticks and counts:
+
+        - COMPLETE: calls that began and ended in the capture; COMPLETE_NET, LEAST, MOST: sum and
+          extremes of their net times;
+        - ELAPSED, AWAY: sums over all calls of the time on the processor and switched out. They
+          count the outermost call only where a function is inside itself; of an orphan exit they
+          count its net time;
+        - PARTIAL_NET: net time of the others, which are ORPHANS (orphan exits) and OPENS (open
+          calls);
+        - UNWINDS: unwound calls.
     """
 
     def __init__(self, functions: int) -> None:
-        self.calls = np.zeros(functions, np.int64)
-        self.complete = np.zeros(functions, np.int64)
-        self.net = np.zeros(functions, np.int64)
-        self.elapsed = np.zeros(functions, np.int64)
-        self.wall = np.zeros(functions, np.int64)
-        self.complete_net = np.zeros(functions, np.int64)
-        self.net_min = np.full(functions, _MOST, np.int64)
-        self.net_max = np.zeros(functions, np.int64)
-        self.orphans = np.zeros(functions, np.int64)
-        self.opens = np.zeros(functions, np.int64)
-        self.unwound = np.zeros(functions, np.int64)
+        self.table = np.zeros((functions, COLUMNS), np.int64)
+        self.table[:, LEAST] = NEVER
+
+    @property
+    def calls(self) -> NDArray[np.int64]:
+        """Calls that began in the capture, of each function."""
+        result: NDArray[np.int64] = self.table[:, COMPLETE] + self.table[:, OPENS]
+        return result
+
+    @property
+    def net(self) -> NDArray[np.int64]:
+        """Net time of each function."""
+        result: NDArray[np.int64] = self.table[:, COMPLETE_NET] + self.table[:, PARTIAL_NET]
+        return result
 
     def add(self, rows: Rows) -> None:
         """Count these rows."""
         if not len(rows.fn):
             return
-        fn, flags = rows.fn, rows.flags
-        elapsed, wall = rows.elapsed, rows.elapsed + rows.away
-        partial = (flags & (OPEN | ORPHAN)) != 0
+        fn, flags, net, elapsed, away = rows.fn, rows.flags, rows.net, rows.elapsed, rows.away
+        table = self.table
         if flags.any():
+            partial = (flags & (OPEN | ORPHAN)) != 0
             orphan = (flags & ORPHAN) != 0
             outer = (flags & INNER) == 0
-            elapsed = np.where(orphan, rows.net, np.where(outer, elapsed, 0))
-            wall = np.where(orphan, rows.net, np.where(outer, wall, 0))
-            size = len(self.calls)
-            self.orphans += np.bincount(fn[orphan], minlength=size)
-            self.opens += np.bincount(fn[(flags & OPEN) != 0], minlength=size)
-            self.unwound += np.bincount(fn[(flags & UNWOUND) != 0], minlength=size)
-        groups = _Groups(fn)
+            elapsed = np.where(orphan, net, np.where(outer, elapsed, 0))
+            away = np.where(outer & ~orphan, away, 0)
+            for column, bit in ((ORPHANS, ORPHAN), (OPENS, OPEN), (UNWINDS, UNWOUND)):
+                table[:, column] += np.bincount(fn[(flags & bit) != 0], minlength=len(table))
+        else:
+            partial = np.zeros(0, np.bool_)
+        groups = Groups(fn)
         which = groups.which
-        self.net[which] += groups.sum(rows.net)
-        self.elapsed[which] += groups.sum(elapsed)
-        self.wall[which] += groups.sum(wall)
-        self.calls[which] += groups.counts
+        table[which, ELAPSED] += groups.sum(elapsed)
+        if away.any():
+            table[which, AWAY] += groups.sum(away)
         if partial.any():
-            self.calls -= np.bincount(fn[(flags & ORPHAN) != 0], minlength=len(self.calls))
-            fn = fn[~partial]
-            net = rows.net[~partial]
+            table[which, PARTIAL_NET] += groups.sum(np.where(partial, net, 0))
+            fn, net = fn[~partial], net[~partial]
             if not len(fn):
                 return
-            groups = _Groups(fn)
+            groups = Groups(fn)
             which = groups.which
-        else:
-            net = rows.net
-        self.complete[which] += groups.counts
-        self.complete_net[which] += groups.sum(net)
-        self.net_min[which] = np.minimum(self.net_min[which], groups.min(net))
-        self.net_max[which] = np.maximum(self.net_max[which], groups.max(net))
+        table[which, COMPLETE] += groups.counts
+        table[which, COMPLETE_NET] += groups.sum(net)
+        table[which, LEAST] = np.minimum(table[which, LEAST], groups.min(net))
+        table[which, MOST] = np.maximum(table[which, MOST], groups.max(net))
 
 
-class _Groups:
-    """Rows grouped by function."""
+class Groups:
+    """Values grouped by function.
+
+    Attributes
+    ----------
+    which
+        The functions that occur, in ascending order.
+    counts
+        How often each does.
+    """
 
     def __init__(self, fn: NDArray[np.int64]) -> None:
         self._order = np.argsort(fn.astype(np.uint16), kind="stable")
         ordered = fn[self._order]
-        starts = np.flatnonzero(np.diff(ordered, prepend=np.int64(-1)))
-        self._starts = starts
-        self.which = ordered[starts]
-        self.counts = np.diff(starts, append=np.int64(len(fn)))
+        self._starts = np.flatnonzero(np.diff(ordered, prepend=np.int64(-1)))
+        self.which = ordered[self._starts]
+        self.counts = np.diff(self._starts, append=np.int64(len(fn)))
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum of the values of each function of `which`."""
         result: NDArray[np.int64] = np.add.reduceat(values[self._order], self._starts)
         return result
 
     def min(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The least value of each."""
         result: NDArray[np.int64] = np.minimum.reduceat(values[self._order], self._starts)
         return result
 
     def max(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The largest value of each."""
         result: NDArray[np.int64] = np.maximum.reduceat(values[self._order], self._starts)
         return result

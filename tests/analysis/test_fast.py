@@ -1,0 +1,53 @@
+"""The compiled replay finds what the plain one finds, to the last tick."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from kprof.analysis import summarise, timeline
+from kprof.capture import Capture
+from kprof.capture.model import CaptureInfo
+from kprof.names import parse_names
+
+pytest.importorskip("numba", reason="numba (the extra 'fast') is not installed")
+
+NAMES = parse_names("a/2\nb/4\nc/6\nout/8$\nin/10*\nswtch/12!\nmark/14=\nd/16\n")
+TAGS = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 99]
+
+
+def _noise(seed: int, events: int, wide: bool = False) -> Capture:
+    source = random.Random(seed)
+    tags: list[int] = []
+    inside: list[int] = []
+    while len(tags) < events:
+        choice = source.random()
+        if choice < 0.1:
+            tags.append(source.choice(TAGS))
+        elif choice < 0.55:
+            inside.append(source.choice((2, 4, 6, 16)))
+            tags.append(inside[-1])
+        elif inside:
+            tags.append(inside.pop() + 1)
+    times = np.cumsum([source.randrange(40) for _ in tags])
+    return Capture.from_events(list(times), tags, CaptureInfo(unwrapped=wide))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_summary_is_the_same(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kprof.analysis.books._CHUNK", 999)
+    for seed in range(6):
+        capture = _noise(seed, 20_000, wide)
+        assert summarise(capture, NAMES, fast=True) == summarise(capture, NAMES, fast=False)
+
+
+def test_the_calls_are_the_same() -> None:
+    capture = _noise(9, 30_000)
+    plain, fast = timeline(capture, NAMES, fast=False), timeline(capture, NAMES, fast=True)
+    for name in plain.calls.__dataclass_fields__:
+        assert np.array_equal(getattr(plain.calls, name), getattr(fast.calls, name)), name
+    for name in plain.marks.__dataclass_fields__:
+        assert np.array_equal(getattr(plain.marks, name), getattr(fast.marks, name)), name
+    assert plain.ledger == fast.ledger
