@@ -64,12 +64,16 @@ def reference(words: Sequence[int], settle: int, end: int | None = None) -> dict
 
 
 def write_sr(
-    path: Path, words: Sequence[int], names: Sequence[str] = NAMES, cut: Sequence[int] = ()
+    path: Path,
+    words: Sequence[int],
+    names: Sequence[str] = NAMES,
+    cut: Sequence[int] = (),
+    method: int = zipfile.ZIP_DEFLATED,
 ) -> None:
     """A sigrok session; `cut` are offsets in bytes where the samples are split into parts."""
     data = b"".join(struct.pack("<I", word)[:3] for word in words)
     places = [0, *cut, len(data)]
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("version", "2")
         probes = "".join(f"probe{n}={name}\n" for n, name in enumerate(names, 1))
         archive.writestr(

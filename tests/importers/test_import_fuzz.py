@@ -30,6 +30,8 @@ RUNS = pytest.mark.parametrize(
 def read(path: Path, mapping: str | None = None) -> None:
     """Everything that an import does, but writing the capture."""
     reader = run.open_recording([path], run.ImportOptions())
+    if mapping is None and path.stat().st_size % 4:  # all lines every fourth time: it takes longer
+        mapping = "A1=addr[1],CE=CE" if "addr[1]" in reader.recording.channels else "A1=A1,CE=CE"
     wiring = find_wiring(reader.recording.channels, mapping, str(path))
     rules = Rules(tuple(line for line, _ in wiring.address), 1, 1, wiring.select_high)
     for times, tags in find_events(reader.blocks(wiring.wanted), rules, Counts(), str(path)):
@@ -43,7 +45,7 @@ def seeds(folder: Path, kind: str) -> list[bytes]:
         if kind == "sr":
             write_sr(path, words)
             made.append(path.read_bytes())
-            write_sr(path, words, cut=(4, 50))
+            write_sr(path, words, cut=(4, 50), method=zipfile.ZIP_STORED)
         elif kind == "vcd":
             write_vcd(path, words)
             made.append(path.read_bytes())
@@ -57,13 +59,14 @@ def seeds(folder: Path, kind: str) -> list[bytes]:
 
 
 def mend_zip(data: bytes) -> bytes:
-    """The damaged bytes as the samples or the metadata of a sound archive."""
+    """A sound archive of what is left of the metadata and the samples."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("version", "2")
-        at = data.find(b"[device 1]")
-        archive.writestr("metadata", data[at : at + 400] if at >= 0 else data[:400])
-        archive.writestr("logic-1-1", data)
+        at = max(data.find(b"[global]"), 0)
+        end = data.find(b"PK", at)
+        archive.writestr("metadata", data[at:end])
+        archive.writestr("logic-1-1", data[end:])
     return out.getvalue()
 
 
