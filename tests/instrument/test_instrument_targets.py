@@ -1,0 +1,120 @@
+"""Each target's trigger, as that target's compiler assembles it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kprof.errors import UsageError
+from kprof.instrument.targets import TARGETS, find_target, read_targets
+
+SOURCE = "int f(int a, int b)\n{\n    int c = a * b;\n    return c + a;\n}\n"
+
+# Compiler, its options, and what one trigger is in the listing, {0} being its address.
+ASSEMBLED = {
+    "m68k": ("m68k-linux-gnu-gcc", "", r"4a38 {0:04x}"),
+    "i386": ("gcc", "-m32 -fno-pie", r"testb? +%al,0x{0:x}\b"),
+    "x86-64": ("gcc", "", r"testb? +%al,0x{0:x}\b"),
+    "arm": ("arm-linux-gnueabi-gcc", "-marm -march=armv5te", r"ldrb"),
+    "thumb": ("arm-linux-gnueabi-gcc", "-mthumb -march=armv7-m -mfloat-abi=soft", r"ldrb"),
+    "aarch64": ("aarch64-linux-gnu-gcc", "", r"ldrb\s+wzr"),
+    "riscv": ("riscv64-linux-gnu-gcc", "", r"lbu\s+zero"),
+}
+
+
+def compiled(folder: Path, compiler: str, options: str, target: str, *more: str) -> str:
+    """The listing of f with triggers, through `kprof cc`."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is missing")
+    (folder / "f.c").write_text(SOURCE)
+    command = [sys.executable, "-m", "kprof", "cc", "--names", "k.names", "--target", target, *more]
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-c", "f.c", "-o", "f.o"]
+    done = subprocess.run(
+        [*command, "--", compiler, *options.split(), *flags],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    dump = compiler.replace("gcc", "objdump").replace("clang", "objdump")
+    return subprocess.run(
+        [dump, "-d", "f.o"], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("strategy", ["cleanup", "returns"])
+@pytest.mark.parametrize("target", ASSEMBLED)
+def test_two_triggers_enclose_the_work(target: str, strategy: str, tmp_path: Path) -> None:
+    compiler, options, pattern = ASSEMBLED[target]
+    text = compiled(tmp_path, compiler, options, target, "--strategy", strategy)
+    places = [re.search(pattern.format(tag), text) for tag in (1024, 1025)]
+    assert all(places), text
+    if "{0" not in pattern:
+        assert len(re.findall(pattern, text)) == 2
+    else:
+        assert [len(re.findall(pattern.format(tag), text)) for tag in (1024, 1025)] == [1, 1]
+
+
+@pytest.mark.parametrize("target", ["x86-64", "mmio", "soft"])
+def test_clang_takes_them_too(target: str, tmp_path: Path) -> None:
+    base = ("--base", "0x40000000") if target == "mmio" else ()
+    text = compiled(tmp_path, "clang", "", target, *base)
+    assert "<f>:" in text
+
+
+def test_a_compiler_without_extensions(tmp_path: Path) -> None:
+    if shutil.which("tcc") is None:
+        pytest.skip("tcc is missing")
+    (tmp_path / "f.c").write_text(SOURCE)
+    command = [sys.executable, "-m", "kprof", "instrument", "f.c", "-o", "out"]
+    options = ["--target", "mmio", "--base", "0x40000000"]
+    subprocess.run([*command, *options], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(["tcc", "-Wall", "-Werror", "-c", "out/f.c"], cwd=tmp_path, check=True)
+
+
+def test_far_addresses(tmp_path: Path) -> None:
+    text = compiled(tmp_path, "gcc", "", "x86-64", "--base", "0xffff800000000000")
+    assert len(re.findall(r"test +%al,\(%r", text)) == 2
+
+
+def test_intel_syntax(tmp_path: Path) -> None:
+    text = compiled(tmp_path, "gcc", "-masm=intel", "x86-64")
+    assert re.search(r"testb? +%al,0x400\b", text)
+
+
+def test_none_leaves_the_compiler_alone(tmp_path: Path) -> None:
+    compiled(tmp_path, "gcc", "", "none")
+    assert not (tmp_path / "k.names").exists()
+
+
+def test_statements() -> None:
+    def statement(name: str, tag: int, **settings: object) -> str:
+        return find_target(name, **settings).statement(tag)  # type: ignore[arg-type]
+
+    assert statement("m68k", 1024) == '__asm__ volatile("tst.b 1024.w");'
+    assert statement("m68k", 0x8000) == '__asm__ volatile("tst.b 32768.l");'
+    assert statement("m68k", 2, base="0xffff8000") == '__asm__ volatile("tst.b 4294934530.w");'
+    assert statement("m68k", 5, shift=1) == '__asm__ volatile("tst.b 10.w");'
+    assert statement("m68k", 5, base="prof") == '__asm__ volatile("tst.b prof+5");'
+    assert statement("mmio", 3, base="0x100", shift=2) == (
+        "(void)(*(volatile unsigned char *)(268ul));"
+    )
+    assert statement("none", 3) == ""
+    with pytest.raises(UsageError, match=r"^no target 'pdp11'; expected one of m68k, i386, "):
+        statement("pdp11", 1)
+    with pytest.raises(UsageError, match="the shift is 9; expected 0 to 8"):
+        statement("m68k", 1, shift=9)
+
+
+def test_targets_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "own"
+    path.write_text("[a]\nlike = m68k\nshift = 1\n[b]\nfire = f({tag});\nstrategy = returns\n")
+    own = read_targets(path)
+    assert own["a"].statement(4) == TARGETS["m68k"].statement(8)
+    assert own["b"].statement(4) == "f(4);"
+    assert find_target("b", file=path).strategy == "returns"
