@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kprof.errors import InstrumentError
 from kprof.instrument.source import plant, scan_source
 from kprof.instrument.targets import find_target
 
@@ -51,3 +52,9 @@ def test_a_body_with_little_room(
     said, depth = done.stdout.split()
     assert depth == "0"
     assert value is None or int(said) == value
+
+
+def test_half_an_edit_in_a_source_is_refused() -> None:
+    # Else the comment would pair with one of ours, and the source could not be had back.
+    with pytest.raises(InstrumentError, match="instrumented already"):
+        scan_source("int f(void) { /*kprof<*/ return 0; }\n", "t.c")

@@ -44,7 +44,8 @@ def _passes(command: list[str], program: Path) -> tuple[bool, str]:
     try:
         built = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
         if built.returncode:
-            return False, built.stderr.decode("latin-1")[-600:]
+            lines = built.stderr.decode("utf-8", "replace").splitlines()
+            return False, next((line for line in lines if "error" in line), "does not compile")
         ran = subprocess.run(
             [EMULATOR, str(program)], stdin=subprocess.DEVNULL, capture_output=True, timeout=60
         )

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _OPEN, _CLOSE = "/*kprof<", "/*>kprof*/"
+_OPENED = re.compile(r"/\*kprof<\w*\*/")
 _EDIT = re.compile(r"/\*kprof<(\w*)\*/.*?/\*>kprof\*/", re.S)
 
 
@@ -45,8 +46,8 @@ def apply_edits(text: str, edits: Iterable[Edit], *, marked: bool = True) -> str
 
 
 def has_edits(text: str) -> bool:
-    """Has this text been instrumented?"""
-    return _EDIT.search(text) is not None
+    """Has this text been instrumented? One comment that opens an edit is enough to say so."""
+    return _OPENED.search(text) is not None
 
 
 def remove_edits(text: str) -> str:
