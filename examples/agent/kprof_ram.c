@@ -1,0 +1,293 @@
+/* kprof_ram.c: the event RAM in software. kprof_ram.h says how to use it.
+ *
+ * The records must be in the order of their times, also when an interrupt comes between any two
+ * instructions. With interrupts masked that is plain. Where they are not, the place is taken by a
+ * compare-and-swap that fails if any event was stored since the clock was read; then the clock is
+ * read again.
+ */
+#define _POSIX_C_SOURCE 200112L
+#include "kprof_ram.h"
+
+#define MASK ((unsigned long)KPROF_RAM_EVENTS - 1)
+typedef char kprof_events_must_be_a_power_of_two[((KPROF_RAM_EVENTS) & MASK) == 0 ? 1 : -1];
+
+#if defined KPROF_LOCK
+/* the board's own */
+#elif defined KPROF_HOST
+#define KPROF_SWAP 1
+#elif defined __m68k__
+#define KPROF_LOCK(s) __asm__ volatile ("move.w %%sr,%0\n\tori.w #0x700,%%sr" : "=d"(s) : : "memory")
+#define KPROF_UNLOCK(s) __asm__ volatile ("move.w %0,%%sr" : : "d"(s) : "memory")
+#elif defined __ARM_ARCH_PROFILE && __ARM_ARCH_PROFILE == 'M'
+#define KPROF_LOCK(s) __asm__ volatile ("mrs %0, primask\n\tcpsid i" : "=r"(s) : : "memory")
+#define KPROF_UNLOCK(s) __asm__ volatile ("msr primask, %0" : : "r"(s) : "memory")
+#else
+#error "define KPROF_LOCK(s) and KPROF_UNLOCK(s), which mask and restore interrupts"
+#endif
+
+#ifdef KPROF_HOST
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+__extension__ typedef unsigned long long u64;
+
+/* time << 16 | tag: 48 bits of time do not wrap, and one store is an event */
+static u64 first_ram[KPROF_RAM_EVENTS];
+static u64 *ram = first_ram;
+static unsigned long size = KPROF_RAM_EVENTS;
+static u64 start_ns, start_clock;
+
+static u64 now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (u64)now.tv_sec * 1000000000UL + (u64)now.tv_nsec;
+}
+
+#if defined KPROF_TSC && defined __x86_64__
+#define CLOCK() ((u64)__builtin_ia32_rdtsc())
+#else
+#define CLOCK() now_ns()
+#endif
+
+#else
+
+#ifndef KPROF_TIME
+#error "define KPROF_TIME(), a free-running counter of at least 24 bits"
+#endif
+#define size ((unsigned long)KPROF_RAM_EVENTS)
+static unsigned char ram[KPROF_RAM_EVENTS][5];
+
+#endif
+
+static volatile unsigned long next;                    /* events stored since the start */
+static volatile unsigned long limit = KPROF_RAM_EVENTS; /* store while next is below it */
+static volatile unsigned long refused;
+static int keep;
+
+void kprof_event(unsigned tag)
+{
+#ifdef KPROF_SWAP
+    unsigned long at = __atomic_load_n(&next, __ATOMIC_ACQUIRE);
+    u64 time;
+
+    do {
+        if (at >= limit) {
+            refused++;
+            return;
+        }
+        time = CLOCK() - start_clock;
+    } while (!__atomic_compare_exchange_n(&next, &at, at + 1, 0, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    ram[at & (size - 1)] = time << 16 | (tag & 0xFFFFU);
+#else
+    unsigned long saved, time;
+    unsigned char *record;
+
+    KPROF_LOCK(saved);
+    if (next >= limit) {
+        refused++;
+    } else {
+        time = (unsigned long)KPROF_TIME();
+        record = ram[next++ & MASK];
+        record[0] = (unsigned char)(time >> 16);
+        record[1] = (unsigned char)(time >> 8);
+        record[2] = (unsigned char)time;
+        record[3] = (unsigned char)(tag >> 8);
+        record[4] = (unsigned char)tag;
+    }
+    KPROF_UNLOCK(saved);
+#endif
+}
+
+void kprof_ram_start(int mode)
+{
+    limit = 0;
+    next = 0;
+    refused = 0;
+    keep = mode == KPROF_KEEP_LAST;
+    limit = keep ? ~0UL : size;
+}
+
+void kprof_ram_stop(void)
+{
+    limit = 0;
+}
+
+unsigned long kprof_ram_valid(void)
+{
+    return next < size ? next : size;
+}
+
+unsigned long kprof_ram_lost(void)
+{
+    return next - kprof_ram_valid() + refused;
+}
+
+int kprof_ram_full(void)
+{
+    return next >= size;
+}
+
+unsigned char kprof_ram_byte(unsigned long record, int byte)
+{
+    unsigned long at = (next > size ? next + record : record) & (size - 1);
+#ifdef KPROF_HOST
+    return (unsigned char)(ram[at] >> (8 * (4 - byte)));
+#else
+    return ram[at][byte];
+#endif
+}
+
+#ifdef KPROF_HOST
+
+#define HEADER 4096
+#define CHUNK_LOG2 24
+
+static long owner;
+static unsigned long crc_table[256];
+
+static unsigned long crc32(unsigned long crc, const unsigned char *data, size_t n)
+{
+    crc ^= 0xFFFFFFFFUL;
+    while (n--)
+        crc = crc_table[(crc ^ *data++) & 255] ^ crc >> 8;
+    return crc ^ 0xFFFFFFFFUL;
+}
+
+static void put(unsigned char *to, u64 value, int bytes)
+{
+    for (; bytes--; value >>= 8)
+        *to++ = (unsigned char)value;
+}
+
+static int write_events(FILE *file, unsigned long count)
+{
+    unsigned char header[HEADER], part[8 * 1024], sums[4 * 1024];
+    const char *metadata = "{\"board\": \"kprof_ram on a host\", \"valid_from\": \"the event RAM's own count\"}";
+    unsigned long i, n, crc = 0, chunks = 0, done = 0, first = next > size ? next : 0;
+    u64 hz = 1000000000UL, denominator = 1, elapsed = now_ns() - start_ns;
+
+#if defined KPROF_TSC && defined __x86_64__
+    while (elapsed < 5000000UL) /* too short to know the counter's rate from */
+        elapsed = now_ns() - start_ns;
+    hz = (u64)((double)(CLOCK() - start_clock) / (double)elapsed * 1e9);
+#endif
+    (void)elapsed;
+    memset(header, 0, sizeof header);
+    if (fwrite(header, 1, HEADER, file) != HEADER)
+        return -1;
+    while (done < count) {
+        n = count - done < 1024 ? count - done : 1024;
+        for (i = 0; i < n; i++)
+            put(part + 8 * i, ram[(first + done + i) & (size - 1)], 8);
+        if (fwrite(part, 8, n, file) != n)
+            return -1;
+        crc = crc32(crc, part, 8 * n);
+        done += n;
+        if (done == count || (done & ((1UL << (CHUNK_LOG2 - 3)) - 1)) == 0) {
+            if (chunks == sizeof sums / 4)
+                return -1;
+            put(sums + 4 * chunks++, crc, 4);
+            crc = 0;
+        }
+    }
+    if (fwrite(sums, 4, chunks, file) != chunks)
+        return -1;
+    memcpy(header, "\211KPD\r\n\032\n\1\0\0\0", 12);
+    put(header + 12, HEADER, 4);
+    put(header + 16, 3, 2);
+    put(header + 18, 8, 2);
+    put(header + 20, 48, 1);
+    put(header + 21, 16, 1);
+    put(header + 22, 16U | (kprof_ram_full() ? 1U : 0U) | (kprof_ram_lost() ? 4U : 0U), 2);
+    put(header + 24, hz, 8);
+    put(header + 32, denominator, 4);
+    put(header + 40, count, 8);
+    put(header + 48, count, 8);
+    put(header + 56, (u64)count * 8, 8);
+    put(header + 64, kprof_ram_lost(), 8);
+    put(header + 72, (u64)time((time_t *)0) * 1000000000UL - elapsed, 8);
+    put(header + 112, CHUNK_LOG2, 4);
+    put(header + 116, crc32(0, sums, 4 * chunks), 4);
+    put(header + 120, strlen(metadata), 4);
+    memcpy(header + 128, metadata, strlen(metadata));
+    crc = crc32(0, header, 124);
+    put(header + 124, crc32(crc, header + 128, strlen(metadata)), 4);
+    return fseek(file, 0L, SEEK_SET) == 0 && fwrite(header, 1, HEADER, file) == HEADER ? 0 : -1;
+}
+
+int kprof_ram_write(const char *path)
+{
+    char part[4096];
+    unsigned long before = limit;
+    FILE *file;
+    int result;
+
+    if (strlen(path) + 6 > sizeof part)
+        return -1;
+    sprintf(part, "%s.part", path);
+    limit = 0; /* what is written must not change meanwhile */
+    file = fopen(part, "wb");
+    if (!file) {
+        limit = before;
+        return -1;
+    }
+    result = write_events(file, kprof_ram_valid());
+    if (fclose(file) != 0)
+        result = -1;
+    limit = before;
+    if (result == 0 && rename(part, path) != 0)
+        result = -1;
+    if (result != 0)
+        remove(part);
+    return result;
+}
+
+static void at_start(void) __attribute__((constructor(101)));
+static void at_end(void) __attribute__((destructor(101)));
+
+static void at_start(void)
+{
+    const char *wanted = getenv("KPROF_EVENTS"), *mode = getenv("KPROF_KEEP");
+    unsigned long events = wanted ? strtoul(wanted, (char **)0, 0) : 0, i, bit;
+    u64 *made;
+
+    for (i = 0; i < 256; i++)
+        for (crc_table[i] = i, bit = 0; bit < 8; bit++)
+            crc_table[i] = crc_table[i] & 1 ? 0xEDB88320UL ^ crc_table[i] >> 1 : crc_table[i] >> 1;
+    owner = (long)getpid();
+    if (events && (events & (events - 1)) == 0 && (made = calloc(events, sizeof *made)) != 0) {
+        ram = made;
+        size = events;
+    } else if (wanted) {
+        fprintf(stderr, "kprof_ram: KPROF_EVENTS=%s: expected a power of two; keeping %lu\n",
+                wanted, size);
+    }
+    start_ns = now_ns();
+    start_clock = CLOCK();
+    kprof_ram_start(mode && strcmp(mode, "last") == 0 ? KPROF_KEEP_LAST : KPROF_STOP_WHEN_FULL);
+}
+
+static void at_end(void)
+{
+    const char *path = getenv("KPROF_OUT");
+    char own[4096];
+
+    kprof_ram_stop();
+    if (!path || !*path)
+        path = "kprof.bin";
+    if ((long)getpid() != owner && strlen(path) < sizeof own - 24) {
+        sprintf(own, "%s.%ld", path, (long)getpid()); /* a fork's events are its own */
+        path = own;
+    }
+    if (kprof_ram_write(path) != 0)
+        fprintf(stderr, "kprof_ram: %s: cannot write the capture\n", path);
+}
+
+#endif
