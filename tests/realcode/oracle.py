@@ -19,9 +19,10 @@ _DEFINITION = re.compile(r"/\* (.*):(\d+):[NO]F \*/ (.*); /\*")
 _DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*) \((?!\*)")
 _DUMPED = re.compile(r"^;; Function (\S+) \(", re.MULTILINE)
 # What a dump begins with before the body: the sizes of array parameters may be computed there, and
-# a return 0 of gcc's own stands behind that of main.
+# a return 0 of gcc's own stands behind that of main; labels are declared first.
 _ENTRY = re.compile(
-    r"[^{]*\{\s*(?:(const char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
+    r"[^{]*\{\s*(?:void \w+ = <<< error >>>;\s*)*"
+    r"(?:(const char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
 )
 _EXIT = r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+(?:return 0;\s+)?\Z"
 _GIMPLE = re.compile(r"^((?:__attribute__\(\([^\n]*\n)+)([^\n]*)\n\{", re.MULTILINE)

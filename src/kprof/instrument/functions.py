@@ -24,6 +24,8 @@ _NESTED = re.compile(
     r"(?:__extension__\s+)?[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
 )
 _MAX_PARAMETER_DECLARATIONS = 256
+# Past this a parenthesis has been left open, and everything would be read again at each brace.
+_LONGEST_HEAD = 65536
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,17 @@ def _blocks(
     code: str, expanded: bool, boundaries: list[int], memory: Memory
 ) -> Iterator[list[Function]]:
     """The functions of each block at file scope, an outer one before those nested in it."""
-    start = position = 0
+    start = position = counted = depth = 0
     boundaries.append(start)
     earlier: list[int] = []  # where the declarations before this one began, back to the last body
     while (stop := _STOP.search(code, position)) is not None:
         at, position = stop.start(), stop.end()
         if stop[0] == ";":
-            if code.count("(", start, at) > code.count(")", start, at):
+            if start > counted:
+                counted, depth = start, 0
+            depth += code.count("(", counted, at) - code.count(")", counted, at)
+            counted = at
+            if depth > 0:
                 continue
             earlier.append(start)
             start = position
@@ -153,7 +159,7 @@ def _head_before(
 ) -> tuple[Head | None, int]:
     if before:
         if before[-1] in ")]" or not expanded:
-            if "(" not in before:
+            if "(" not in before or len(before.lstrip()) > _LONGEST_HEAD:
                 return None, start
             return parse_head(code, start, brace, expanded=expanded), start
         return None, start
