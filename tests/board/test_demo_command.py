@@ -28,10 +28,10 @@ def run_demo(folder: Path, *options: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("how", ["--ready-built", pytest.param("--lines=40", marks=needs_cross)])
+@pytest.mark.parametrize("how", ["--ready-built", pytest.param("--cross=m68k-linux-gnu-", marks=needs_cross)])
 def test_from_c_source_to_report(tmp_path: Path, how: str) -> None:
     folder = tmp_path / "demo"
-    out, notices = run_demo(folder, how)
+    out, notices = run_demo(folder, how, "--lines", "300")
     assert re.search(r"^Elapsed time = 1 sec \d+ us$", out, re.MULTILINE)
     assert re.search(r"^ *\d+ +\d+ +\d+ +\(\d+/\d+/\d+\) +[\d.]+% +[\d.]+%  lanisr$", out, re.M)
     assert "---- Context switch in ----" in out

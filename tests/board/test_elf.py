@@ -79,6 +79,7 @@ def test_a_plain_eprom_image(tmp_path: Path) -> None:
         (elf([(0, b"x")], kind=1), "not linked"),
         (elf([(0, b"xyz")])[:-1], "cut short in its segment 0"),
         (elf([]), "nothing to load"),
+        (elf([(0, b"x")])[:42] + bytes(2) + elf([(0, b"x")])[44:], "tables have too short entries"),
     ],
 )
 def test_wrong_files(tmp_path: Path, data: bytes, message: str) -> None:

@@ -17,13 +17,7 @@ boot:   move.w  #0x2700,%sr
 1:      move.l  (%a0)+,(%a1)+
         cmpa.l  %a2,%a1
         bcs     1b
-        lea     __bss_end,%a2
-2:      clr.l   (%a1)+
-        cmpa.l  %a2,%a1
-        bcs     2b
-        lea     vectors,%a0
-        movec   %a0,%vbr                | exceptions must not read the EPROM: they would be events
-        jmp     kernel_main
+        jmp     start
 
 halt:   stop    #0x2700
         bra     halt

@@ -14,6 +14,16 @@ vectors:
         .endr
 
         .text
+| The boot code comes here when the kernel is in RAM; a1 points behind it.
+        .globl  start
+start:  lea     __bss_end,%a2
+1:      clr.l   (%a1)+
+        cmpa.l  %a2,%a1
+        bcs     1b
+        lea     vectors,%a0
+        movec   %a0,%vbr                | exceptions must not read the EPROM: they would be events
+        jmp     kernel_main
+
 irq4:   movem.l %d0-%d1/%a0-%a1,-(%sp)
         jsr     vec1
         bra     interrupt_exit

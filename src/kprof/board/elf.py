@@ -85,6 +85,8 @@ def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
     if kind != _ET_EXEC:
         raise BoardError(f"{source}: not linked (ELF type {kind}); expected an executable")
     segment_size, segment_count, section_size, section_count = struct.unpack_from(">4H", data, 42)
+    if segment_size < 32 or (section_count and section_size < 40):
+        raise BoardError(f"{source}: the ELF header is damaged: its tables have too short entries")
     eprom: dict[int, bytes] = {}
     memory: list[tuple[int, bytes]] = []
     for number in range(segment_count):
@@ -128,4 +130,5 @@ def _symbols(data: bytes, sections: int, entry_size: int, count: int) -> dict[st
             name = data[start : data.find(b"\0", start)].decode("latin-1")
             if name:
                 symbols[name] = Symbol(address, size)
+        break  # an ELF file has one symbol table
     return symbols
