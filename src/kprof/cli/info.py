@@ -38,6 +38,7 @@ def command(
     """
     from kprof.capture import open_capture
     from kprof.capture.describe import capture_as_json, describe_capture, examine
+    from kprof.cli.counting import Counting
     from kprof.names import find_names, read_names
 
     known = read_names(names) if names else None
@@ -45,7 +46,8 @@ def command(
         file, valid=valid, previous=previous, record_order=record_order, names=known, verify=True
     )
     found = names or find_names(file, capture.info.names_sha256)
-    facts = examine(capture, known or (read_names(found) if found else None))
+    with Counting("reading") as counting:
+        facts = examine(capture, known or (read_names(found) if found else None), counting.add)
     for warning in capture.info.warnings:
         click.echo(f"kprof: {warning}", err=True)
     if form == "json":

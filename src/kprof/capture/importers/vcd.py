@@ -32,7 +32,7 @@ from kprof.capture.importers.reader import (
 )
 from kprof.errors import CaptureError
 
-_PART = 4 << 20
+_PART = 1 << 20
 _MAX_HEADER = 16 << 20
 _UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15}
 _TIMESCALE = re.compile(rb"\$timescale\s+(1|10|100)\s*([munpf]?s)\s+\$end")
