@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "sim": "Run a kernel on the simulated 68020 board with the Profiler in its EPROM socket.",
     "upload": "Fetch the event RAM over a serial line into a capture file.",
     "report": "Print the summary, the nested call trace and what people look at.",
+    "export": "Write a capture for Perfetto, speedscope, KCachegrind, pprof and other viewers.",
     "info": "Tell everything about a capture file.",
     "import": "Make a capture of a logic analyser's recording.",
     "convert": "Write a capture in another form: capture file, raw image, bank images.",

@@ -1,0 +1,54 @@
+"""`kprof export`: a capture in the format of another viewer."""
+
+from __future__ import annotations
+
+import click
+
+from kprof.export.formats import FORMATS
+
+
+@click.command(
+    epilog="Formats: " + "; ".join(f"{name}: {form.reader}" for name, form in FORMATS.items()) + "."
+)
+@click.argument("dump")
+@click.option(
+    "--format", "form", type=click.Choice(list(FORMATS)), required=True, help="See below."
+)
+@click.option("-o", "--output", metavar="FILE", help="Default: stdout, or DUMP with the suffix.")
+@click.option("--names", metavar="FILE", help="The name file; else the one beside the dump.")
+@click.option("--valid", metavar="N|all", help="How many records of a raw image are valid.")
+@click.option(
+    "--previous", metavar="FILE", help="The image of the run before: what differs is valid."
+)
+@click.option("--record-order", metavar="ORDER", help="The order of the bytes of a raw image.")
+def command(
+    dump: str,
+    form: str,
+    output: str | None,
+    names: str | None,
+    valid: str | None,
+    previous: str | None,
+    record_order: str | None,
+) -> None:
+    """Write a capture in the format of another viewer.
+
+    Text goes to stdout; binary formats and folders go to a file beside the dump, where -o
+    does not say otherwise.
+
+    \b
+    Example:
+      kprof export dump.bin --format perfetto -o dump.pftrace
+      kprof export dump.bin --format folded | inferno-flamegraph > dump.svg
+      kprof export dump.bin --format parquet -o dump.parquet
+      duckdb -c "select function, sum(net_ns) from 'dump.parquet' group by 1"
+    """
+    from kprof.cli.source import open_with_names
+    from kprof.export.formats import export, target_for
+
+    capture, name_file = open_with_names(
+        dump, names, valid=valid, previous=previous, record_order=record_order
+    )
+    target = output or target_for(dump, form)
+    export(capture, name_file, form, target)
+    if target != (output or "-"):
+        click.echo(f"kprof: written to {target}", err=True)

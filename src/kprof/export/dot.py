@@ -1,0 +1,51 @@
+"""The call graph in Graphviz' language: `dot -Tsvg`.
+
+A box for each function: calls, net time and its part of the run; the redder, the more. Edges are
+calls.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from kprof.analysis.stream import StepStream
+from kprof.export.graph import call_graph
+from kprof.export.labels import plain
+from kprof.export.paths import CONTEXT, call_paths
+from kprof.export.units import Scale
+
+
+def write(stream: StepStream, out: BinaryIO) -> None:
+    """Write the call graph of the capture."""
+    scale = Scale(stream.info.clock_hz)
+    graph = call_graph(stream, call_paths(stream))
+    run = max(1, stream.ledger.elapsed)
+    lines = [
+        "digraph calls {",
+        f"  label={_quoted(stream.info.source)};",
+        '  node [shape=box, style=filled, fontname="sans-serif"];',
+        '  edge [fontname="sans-serif"];',
+    ]
+    numbers = {function: k for k, function in enumerate(graph.nodes)}
+    for function, node in graph.nodes.items():
+        if function >= CONTEXT:
+            lines.append(f"  n{numbers[function]} [label={_quoted(node.name)}, shape=ellipse];")
+            continue
+        net, total = scale.us(node.net), scale.us(node.total)
+        figures = f"{node.calls} calls\\n{net} of {total} us, {100 * node.net / run:.2f}%"
+        colour = f"0.000 {min(1.0, node.net / run * 2):.3f} 1.000"
+        label = _quoted(node.name)[:-1] + f'\\n{figures}"'
+        lines.append(f'  n{numbers[function]} [label={label}, fillcolor="{colour}"];')
+    for (caller, callee), edge in graph.edges.items():
+        width = 1 + 4 * edge.total / run
+        lines.append(
+            f"  n{numbers[caller]} -> n{numbers[callee]} "
+            f'[label="{edge.calls}", penwidth={width:.2f}];'
+        )
+    lines += ["}", ""]
+    out.write("\n".join(lines).encode("utf-8", "backslashreplace"))
+
+
+def _quoted(text: str) -> str:
+    text = plain(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

@@ -1,0 +1,198 @@
+"""The Firefox Profiler's processed profile format, for https://profiler.firefox.com.
+
+One thread of what ran: a sample for each stretch between two events, weighted with its length
+(weight type ``tracing-ms``), so that self time is net time. The lowest frame is the context. Inline
+triggers and the contexts' turns are markers. Columns follow each other in the file, so they are
+collected on disk.
+Version 47 of the format: src/types/profile.ts and docs-developer/ of firefox-devtools/profiler.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import Any, BinaryIO
+
+from kprof.analysis.stream import StepStream
+from kprof.export.labels import IDLE, UNATTRIBUTED, context_label
+from kprof.export.running import CLOSE, CONTEXT, MARK, OPEN, running
+from kprof.export.spool import Column
+from kprof.export.units import Scale
+
+_CATEGORIES = (("Other", "grey"), ("Calls", "blue"), ("Idle", "transparent"), ("Marks", "orange"))
+_OTHER, _CALLS, _IDLE, _MARKS = range(4)
+_INSTANT, _INTERVAL = 0, 1  # phases of markers
+
+
+def write(stream: StepStream, out: BinaryIO) -> None:
+    """Write the capture as a processed profile."""
+    with ExitStack() as stack:
+        columns = {name: stack.enter_context(Column()) for name in _SPOOLED}
+        profile = _Profile(stream, columns)
+        profile.collect()
+        profile.write(out)
+
+
+_SPOOLED = ("stack", "time", "weight", "name", "start", "end", "phase", "category", "data")
+
+
+class _Profile:
+    def __init__(self, stream: StepStream, columns: dict[str, Column]) -> None:
+        self._stream = stream
+        self._columns = columns
+        self._scale = Scale(stream.info.clock_hz, "ns")
+        self._strings: list[str] = [entry.name for entry in stream.functions]
+        self._strings += [entry.name for entry in stream.inlines]
+        self._functions: list[int] = list(range(len(stream.functions)))
+        self._categories = [_CALLS] * len(stream.functions)
+        self._idle = self._function(IDLE, _IDLE)
+        self._unattributed = self._function(UNATTRIBUTED, _OTHER)
+        self._contexts: dict[int, int] = {}
+        self._nodes: dict[tuple[int, int], int] = {}
+        self._frames: list[int] = []
+        self._prefixes: list[int | None] = []
+        self._samples = 0
+        self._marks = 0
+
+    def _function(self, name: str, category: int) -> int:
+        self._functions.append(len(self._strings))
+        self._strings.append(name)
+        self._categories.append(category)
+        return len(self._functions) - 1
+
+    def _node(self, below: int, function: int) -> int:
+        found = self._nodes.get((below, function))
+        if found is None:
+            found = self._nodes[below, function] = len(self._frames)
+            self._frames.append(function)
+            self._prefixes.append(below if below >= 0 else None)
+        return found
+
+    def _context(self, context: int) -> int:
+        if context not in self._contexts:
+            self._contexts[context] = self._function(context_label(context), _OTHER)
+        return self._contexts[context]
+
+    def collect(self) -> None:
+        """Go through the capture; fills the columns."""
+        top = since = 0
+        began, context = 0, -1
+        for actions in running(self._stream):
+            samples: list[tuple[int, int, int]] = []
+            marks: list[tuple[int, int, int]] = []
+            for kind, value, time in actions:
+                if kind == MARK:
+                    marks.append((len(self._stream.functions) + value, time, time))
+                    continue
+                if time > since:
+                    samples.append((self._shown(top), since, time - since))
+                    since = time
+                if kind == OPEN:
+                    top = self._node(top, value)
+                elif kind == CLOSE:
+                    below = self._prefixes[top]
+                    top = -1 if below is None else below
+                elif kind == CONTEXT:
+                    if context >= 0:
+                        marks.append((self._functions[context], began, time))
+                    began, context = time, self._context(value)
+                    top = self._node(-1, context)
+            self._flush(samples, marks)
+        end = self._stream.ledger.elapsed
+        last = [(self._shown(top), since, end - since)] if end > since else []
+        self._flush(last, [(self._functions[context], began, end)])
+
+    def _shown(self, top: int) -> int:
+        """The node of a stretch with nothing above `top`: of a context, that of no function."""
+        if self._prefixes[top] is not None:
+            return top
+        system = self._frames[top] == self._contexts.get(0)
+        return self._node(top, self._idle if system else self._unattributed)
+
+    def _flush(
+        self, samples: list[tuple[int, int, int]], marks: list[tuple[int, int, int]]
+    ) -> None:
+        columns, ms = self._columns, self._ms
+        columns["stack"].extend([str(node) for node, _, _ in samples])
+        columns["time"].extend([ms(time) for _, time, _ in samples])
+        columns["weight"].extend([ms(weight) for _, _, weight in samples])
+        columns["name"].extend([str(name) for name, _, _ in marks])
+        columns["start"].extend([ms(start) for _, start, _ in marks])
+        inline = range(len(self._stream.functions), self._functions[self._idle])
+        columns["end"].extend(["null" if m[0] in inline else ms(m[2]) for m in marks])
+        columns["phase"].extend([str(_INSTANT if m[0] in inline else _INTERVAL) for m in marks])
+        columns["category"].extend([str(_MARKS if m[0] in inline else _OTHER) for m in marks])
+        columns["data"].extend(["null"] * len(marks))
+        self._samples += len(samples)
+        self._marks += len(marks)
+
+    def _ms(self, ticks: int) -> str:
+        ns = self._scale.whole(ticks)
+        return f"{ns // 1_000_000}.{ns % 1_000_000:06}"
+
+    def write(self, out: BinaryIO) -> None:
+        """Write the profile, the collected columns in their places."""
+        text = json.dumps(self._whole())
+        for name, column in self._columns.items():
+            before, text = text.split(json.dumps(_place(name)), 1)
+            out.write(before.encode("ascii"))
+            column.copy_to(out)
+        out.write((text + "\n").encode("ascii"))
+
+    def _whole(self) -> dict[str, Any]:
+        """The profile; columns on disk stand as `_place`, in the order of `_SPOOLED`."""
+        functions, frames = len(self._functions), len(self._functions)
+        nothing: list[None] = [None] * functions
+        categories = [
+            {"name": name, "color": color, "subcategories": ["Other"]}
+            for name, color in _CATEGORIES
+        ]
+        samples = {
+            "stack": _place("stack"), "time": _place("time"), "weight": _place("weight"),
+            "weightType": "tracing-ms", "length": self._samples,
+        }  # fmt: skip
+        markers = {
+            "name": _place("name"), "startTime": _place("start"), "endTime": _place("end"),
+            "phase": _place("phase"), "category": _place("category"), "data": _place("data"),
+            "length": self._marks,
+        }  # fmt: skip
+        thread = {
+            "processType": "default", "processStartupTime": 0, "processShutdownTime": None,
+            "registerTime": 0, "unregisterTime": None, "pausedRanges": [], "name": "processor",
+            "processName": self._stream.info.source, "isMainThread": True, "pid": "1", "tid": 1,
+            "samples": samples, "markers": markers,
+            "stackTable": {
+                "frame": self._frames, "prefix": self._prefixes,
+                "category": [self._categories[frame] for frame in self._frames],
+                "subcategory": [0] * len(self._frames), "length": len(self._frames),
+            },
+            "frameTable": {
+                "address": [-1] * frames, "inlineDepth": [0] * frames,
+                "category": self._categories, "subcategory": [0] * frames,
+                "func": list(range(frames)), "nativeSymbol": nothing, "innerWindowID": [0] * frames,
+                "implementation": nothing, "line": nothing, "column": nothing, "length": frames,
+            },
+            "funcTable": {
+                "name": self._functions, "isJS": [False] * functions,
+                "relevantForJS": [False] * functions, "resource": [-1] * functions,
+                "fileName": nothing, "lineNumber": nothing, "columnNumber": nothing,
+                "length": functions,
+            },
+            "resourceTable": {"lib": [], "name": [], "host": [], "type": [], "length": 0},
+            "nativeSymbols": {
+                "libIndex": [], "address": [], "name": [], "functionSize": [], "length": 0,
+            },
+            "stringArray": self._strings,
+        }  # fmt: skip
+        meta = {
+            "version": 27, "preprocessedProfileVersion": 47, "interval": 1, "product": "kprof",
+            "startTime": self._stream.info.started_ns / 1e6, "processType": 0, "stackwalk": 0,
+            "debug": False, "categories": categories, "markerSchema": [], "symbolicated": True,
+            "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
+        }  # fmt: skip
+        return {"meta": meta, "libs": [], "pages": [], "threads": [thread]}
+
+
+def _place(column: str) -> str:
+    """What stands for a column on disk; no name has a NUL before it."""
+    return "\0" + column

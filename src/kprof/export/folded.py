@@ -1,0 +1,39 @@
+"""Folded stacks, one path a line with its net time: for flamegraph.pl, inferno, speedscope.
+
+``context;outermost;...;function time``. Times are whole microseconds, or nanoseconds where the
+clock's tick is no whole number of them. Idle and unattributed time have lines of their own, so
+that the sum is the elapsed time of the capture.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from kprof.analysis.stream import StepStream
+from kprof.export.labels import IDLE, UNATTRIBUTED, context_label, plain
+from kprof.export.paths import CONTEXT, call_paths
+from kprof.export.units import Scale
+
+
+def write(stream: StepStream, out: BinaryIO) -> None:
+    """Write the paths of the capture that took time, in the order of their first call."""
+    scale = Scale(stream.info.clock_hz)
+    paths = call_paths(stream)
+    names = [plain(entry.name, ";") for entry in stream.functions]
+    texts: list[str] = []
+    for function, parent, net in zip(paths.function, paths.parent, paths.net, strict=True):
+        if function >= CONTEXT:
+            texts.append(context_label(function - CONTEXT))
+        else:
+            texts.append(f"{texts[parent]};{names[function]}")
+        if net:
+            _line(out, texts[-1], scale.whole(net))
+    ledger = stream.ledger
+    if ledger.idle:
+        _line(out, f"{context_label(0)};{IDLE}", scale.whole(ledger.idle))
+    if ledger.unattributed:
+        _line(out, UNATTRIBUTED, scale.whole(ledger.unattributed))
+
+
+def _line(out: BinaryIO, path: str, value: int) -> None:
+    out.write(f"{path} {value}\n".encode("utf-8", "backslashreplace"))

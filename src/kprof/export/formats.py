@@ -1,0 +1,81 @@
+"""The formats of `kprof export` by name, and writing one of them."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kprof.errors import UsageError
+from kprof.files import writing
+
+if TYPE_CHECKING:
+    from kprof.capture.model import Capture
+    from kprof.names import NameFile
+
+
+class Format(NamedTuple):
+    """A format: what its files are called, what opens it, and where its writer is."""
+
+    suffix: str
+    reader: str
+    module: str
+    function: str = "write"
+    folder: bool = False
+    binary: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    "perfetto": Format(".pftrace", "ui.perfetto.dev", "perfetto", binary=True),
+    "chrome": Format(".json", "chrome://tracing, Perfetto, Spall", "chrome"),
+    "speedscope": Format(".speedscope.json", "speedscope.app", "speedscope"),
+    "firefox": Format(".json", "profiler.firefox.com", "firefox"),
+    "folded": Format(".folded", "flamegraph.pl, inferno", "folded"),
+    "callgrind": Format(".callgrind", "KCachegrind, callgrind_annotate", "callgrind"),
+    "pprof": Format(".pb.gz", "go tool pprof", "pprof", binary=True),
+    "ctf": Format(".ctf", "babeltrace2, Trace Compass (a folder)", "ctf", folder=True),
+    "dot": Format(".dot", "Graphviz", "dot"),
+    "mermaid": Format(".mmd", "Mermaid, in Markdown", "mermaid"),
+    "csv": Format(".csv", "spreadsheets; a row a call", "csv"),
+    "parquet": Format(
+        ".parquet", "DuckDB, Polars, Spark; a row a call", "arrow", "write_parquet", binary=True
+    ),
+    "arrow": Format(".arrow", "pyarrow, Polars; a row a call", "arrow", "write_arrow", binary=True),
+    "vcd": Format(".vcd", "GTKWave", "vcd"),
+}
+
+
+def target_for(dump: str, form: str) -> str:
+    """Where a format goes that nobody named: text to ``-``, others beside the dump."""
+    chosen = FORMATS[form]
+    if not (chosen.binary or chosen.folder):
+        return "-"
+    return str(Path("dump" if dump == "-" else dump).with_suffix(chosen.suffix))
+
+
+def export(capture: Capture, names: NameFile, form: str, target: Path | str) -> None:
+    """Write `capture` to `target` in the format `form`; ``-`` is the standard output.
+
+    The memory that it takes does not grow with the capture.
+
+    Raises
+    ------
+    UsageError
+        The format is a folder, and `target` the standard output.
+    MissingExtraError
+        The format needs a package that is not installed.
+    FileAccessError
+        `target` cannot be written.
+    """
+    from kprof.analysis.stream import StepStream
+
+    chosen = FORMATS[form]
+    write = getattr(importlib.import_module(f"kprof.export.{chosen.module}"), chosen.function)
+    stream = StepStream(capture, names)
+    if chosen.folder:
+        if str(target) == "-":
+            raise UsageError(f"the format {form} is a folder of files; name it with -o FOLDER")
+        write(stream, Path(target))
+        return
+    with writing(target) as out:
+        write(stream, out)

@@ -1,0 +1,85 @@
+"""pprof's profile (gzipped protocol buffer), for `go tool pprof` and everything that reads it.
+
+A sample for each call path: how many calls, and their net time in ns. The context is the label
+``context``; idle and unattributed time are functions of their own.
+Schema: proto/profile.proto of github.com/google/pprof.
+"""
+
+from __future__ import annotations
+
+import gzip
+from typing import BinaryIO
+
+from kprof.analysis.stream import StepStream
+from kprof.export.labels import IDLE, UNATTRIBUTED, context_label
+from kprof.export.paths import CONTEXT, Paths, call_paths
+from kprof.export.protobuf import content, number, packed
+from kprof.export.units import Scale
+
+
+def write(stream: StepStream, out: BinaryIO) -> None:
+    """Write the call paths as samples."""
+    paths = call_paths(stream)
+    with gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=0) as zipped:
+        _Writer(stream, zipped).write(paths)  # type: ignore[arg-type]
+
+
+class _Writer:
+    def __init__(self, stream: StepStream, out: BinaryIO) -> None:
+        self._stream = stream
+        self._out = out
+        self._scale = Scale(stream.info.clock_hz, "ns")
+        self._strings: dict[str, int] = {"": 0}
+        self._functions: dict[str, int] = {}
+
+    def write(self, paths: Paths) -> None:
+        out, text = self._out, self._text
+        calls = number(1, text("calls")) + number(2, text("count"))
+        time = number(1, text("time")) + number(2, text("nanoseconds"))
+        out.write(content(1, calls) + content(1, time))
+        out.write(
+            content(3, number(1, 1) + number(5, text(self._stream.info.source)) + number(7, 1))
+        )
+        self._samples(paths)
+        ledger = self._stream.ledger
+        for label, ticks, context in (
+            (IDLE, ledger.idle, context_label(0)),
+            (UNATTRIBUTED, ledger.unattributed, ""),
+        ):
+            if ticks:
+                self._sample([self._location(label)], 0, ticks, context)
+        if self._stream.info.started_ns:
+            out.write(number(9, self._stream.info.started_ns))
+        out.write(number(10, self._scale.whole(ledger.elapsed)))
+        out.write(number(14, text("time")))
+        for string in self._strings:
+            out.write(content(6, string))
+
+    def _samples(self, paths: Paths) -> None:
+        names = [entry.name for entry in self._stream.functions]
+        for node, function in enumerate(paths.function):
+            if function < CONTEXT and (paths.calls[node] or paths.net[node]):
+                context, *inside = paths.path(node)
+                stack = [self._location(names[function]) for function in reversed(inside)]
+                label = context_label(context - CONTEXT)
+                self._sample(stack, paths.calls[node], paths.net[node], label)
+
+    def _sample(self, stack: list[int], calls: int, ticks: int, context: str) -> None:
+        data = packed(1, stack) + packed(2, (calls, self._scale.whole(ticks)))
+        if context:
+            data += content(3, number(1, self._text("context")) + number(2, self._text(context)))
+        self._out.write(content(2, data))
+
+    def _text(self, string: str) -> int:
+        return self._strings.setdefault(string, len(self._strings))
+
+    def _location(self, name: str) -> int:
+        """The number of the location, and function, of that name; told when it is new."""
+        known = self._functions.get(name)
+        if known is not None:
+            return known
+        new = self._functions[name] = len(self._functions) + 1
+        text = self._text(name)
+        self._out.write(content(5, number(1, new) + number(2, text) + number(3, text)))
+        self._out.write(content(4, number(1, new) + number(2, 1) + content(4, number(1, new))))
+        return new

@@ -1,0 +1,68 @@
+"""Calls as rows: what csv, parquet and arrow have in common.
+
+A row a call, in the order of the exits. `call` is the event number of the entry, of an orphan that
+of the exit: unique in a capture. `parent` is the `call` that it was made from, None where that is
+not known. An open call ends with the capture, an orphan begins at the switch in before its exit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis import states
+from kprof.analysis.stream import Steps
+
+ENDINGS = {
+    states.OPEN: "open",
+    states.ORPHAN: "began before",
+    states.UNWOUND: "unwound",
+    0: "exit",
+}
+"""How a call ended, by its flag."""
+
+Column = NDArray[np.int64]
+
+
+class CallRows(NamedTuple):
+    """Columns of one length; times in ticks."""
+
+    call: Column
+    parent: Column
+    function: Column
+    context: Column
+    depth: Column
+    entry: Column
+    exit: Column
+    elapsed: Column
+    net: Column
+    wall: Column
+    resumed: NDArray[np.bool_]
+    ending: Column
+
+
+def call_rows(steps: Steps) -> CallRows:
+    """The calls that end in a block."""
+    rows = steps.rows
+    orphan = (rows.flags & states.ORPHAN) != 0
+    ended = steps.time[steps.leave]
+    wall = rows.elapsed + rows.away
+    ending = np.zeros(len(wall), np.int64)
+    for flag in (states.UNWOUND, states.OPEN, states.ORPHAN):
+        ending[(rows.flags & flag) != 0] = flag
+    return CallRows(
+        call=np.where(orphan, rows.leave, rows.entry),
+        parent=rows.parent,
+        function=rows.fn,
+        context=steps.context[steps.leave],
+        depth=steps.depth[steps.leave],
+        entry=ended - wall,
+        exit=ended,
+        elapsed=rows.elapsed,
+        net=rows.net,
+        wall=wall,
+        resumed=(rows.flags & states.RESUMED) != 0,
+        ending=ending,
+    )
