@@ -28,7 +28,9 @@ def run_demo(folder: Path, *options: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("how", ["--ready-built", pytest.param("--cross=m68k-linux-gnu-", marks=needs_cross)])
+@pytest.mark.parametrize(
+    "how", ["--ready-built", pytest.param("--cross=m68k-linux-gnu-", marks=needs_cross)]
+)
 def test_from_c_source_to_report(tmp_path: Path, how: str) -> None:
     folder = tmp_path / "demo"
     out, notices = run_demo(folder, how, "--lines", "300")

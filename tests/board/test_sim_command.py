@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,26 @@ def test_an_upload_from_another_process(tmp_path: Path, delta: bool) -> None:
     assert result.records == result.valid == 16384
     uploaded = open_capture(tmp_path / "dump.bin")
     assert uploaded.records.tobytes() == open_capture(direct).records.tobytes()
+
+
+def test_ctrl_c_while_it_waits(tmp_path: Path) -> None:
+    link = tmp_path / "line"
+    board = subprocess.Popen(
+        [sys.executable, "-m", "kprof", "sim", "--link", str(link), "--events", "10"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert board.stderr is not None
+    for line in board.stderr:
+        if "waiting for" in line:
+            break
+    assert link.is_symlink()
+    board.send_signal(signal.SIGINT)
+    _, notices = board.communicate(timeout=60)
+    assert board.returncode == 130
+    assert notices.strip() == "kprof: interrupted"
+    assert not link.is_symlink()
 
 
 def test_wrong_kernels(tmp_path: Path) -> None:

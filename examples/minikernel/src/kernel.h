@@ -94,8 +94,9 @@ extern struct mbuf *m_pullup(struct mbuf *m, int length);
 extern void cluster_release(void *cluster);
 
 #define MGET(m) do { \
-        int s_ = splimp(); \
+        int s_; \
         PROFILE(MGET); \
+        s_ = splimp(); \
         if (((m) = mbuf_free) != 0) { \
             mbuf_free = (m)->next; \
             (m)->next = (m)->packet = 0; \
@@ -105,8 +106,9 @@ extern void cluster_release(void *cluster);
         splx(s_); \
     } while (0)
 #define MCLGET(m) do { \
-        int s_ = splimp(); \
+        int s_; \
         PROFILE(MCLGET); \
+        s_ = splimp(); \
         if (cluster_free) { \
             (m)->external = cluster_free; \
             (m)->release = cluster_release; \
