@@ -13,7 +13,7 @@ const tableColumns = [
   ["real", "% real", (f) => f.net, (f) => percent(f.net, D.ledger.elapsed), "Net of the elapsed time of the run"],
   ["pct", "% net", (f) => f.net, (f) => percent(f.net, D.ledger.run), "Net of the time that was not idle"],
 ];
-const WIDTHS = { elapsed: 82, net: 78, count: 66, max: 60, avg: 54, min: 50, real: 64, pct: 66, delta: 70 };
+const LEAST_WIDTH = 48;
 
 function setUpTable() {
   if (D.before) {
@@ -22,8 +22,9 @@ function setUpTable() {
   }
   tableColumns.push(["name", "name", (f) => fnName(f.fn).toLowerCase(), null, "Function"]);
   const head = make("tr", { role: "row" });
-  for (const [key, label, , , title] of tableColumns) {
-    head.append(make("th", { "data-key": key, scope: "col", style: WIDTHS[key] ? `width:${WIDTHS[key]}px` : "" },
+  for (const [key, label, , text, title] of tableColumns) {
+    const most = text ? figures.reduce((most_, f) => Math.max(most_, text(f).length), label.length + 1) : 0;
+    head.append(make("th", { "data-key": key, scope: "col", style: text ? `width:${Math.max(LEAST_WIDTH, 15 + 7.1 * most)}px` : "" },
       make("button", { type: "button", title, onclick: () => sortTable(key) }, label)));
   }
   $("table").tHead.append(head);

@@ -8,6 +8,8 @@ function setUpTimeline() {
   timeline.end = timeline.all = Math.max(MIN_SPAN, D.ledger.elapsed);
   const most = Math.max(200, Math.round(innerHeight * 0.46));
   timeline.height = Math.min(most, AXIS + lanes.height);
+  // For scripts that drive the page: where the rows of each context begin.
+  $("timeline").dataset.lanes = JSON.stringify(lanes.map((lane) => [lane.context, AXIS + lane.y + LANE_HEAD]));
   $("lane-scroll").hidden = AXIS + lanes.height <= timeline.height;
   $("lane-scroll").firstElementChild.style.height = AXIS + lanes.height + "px";
   $("lane-scroll").addEventListener("scroll", (event) => { timeline.scroll = event.target.scrollTop; redraw(); }, { passive: true });
@@ -31,7 +33,8 @@ function redraw() {
   requestAnimationFrame(() => {
     timeline.queued = false;
     drawTimeline();
-    const { start, end } = timeline;
+    const { start, end, scroll } = timeline;
+    Object.assign($("timeline").dataset, { start, end, scroll });
     $("window-text").textContent = `${stamp(Math.max(0, start))} to ${stamp(end)}, ${span(end - start)}`;
   });
 }
@@ -62,7 +65,8 @@ timeline.pan = (part) => {
   redraw();
 };
 
-timeline.timeAt = (x) => timeline.start + (x - GUTTER) / timeline.scale;
+// Of the window as it is now, drawn or not: several wheel steps may come between two frames.
+timeline.timeAt = (x) => timeline.start + ((x - GUTTER) * (timeline.end - timeline.start)) / (timeline.width - GUTTER);
 
 // Bring a call into sight, with some of what is around it.
 timeline.showCall = (i) => {

@@ -1,0 +1,326 @@
+"""The page in a real browser: what a person does with it, and what it must never do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.analysis import kernel_sim
+from tests.html.chromium import Page, chromium
+
+from kprof.analysis import summarise, timeline
+from kprof.analysis.states import MARK_INLINE, OPEN, ORPHAN
+from kprof.capture import Capture
+from kprof.names import parse_names
+from kprof.report.html.build import html_parts
+from kprof.report.html.lanes import levels
+
+EVIL = "</script><img onerror=alert(1) src=x>"
+NAMES = parse_names(kernel_sim.name_text("pair").replace("f3/", EVIL + "/"))
+
+
+def simulated(seed: int, steps: int = 3000) -> Capture:
+    kernel = kernel_sim.Kernel(seed, "pair", True, steps)
+    return Capture.from_events(kernel.times, kernel.tags)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
+    path = tmp_path_factory.mktemp("page") / "out.html"
+    capture = simulated(5)
+    path.write_text("".join(html_parts(capture, NAMES)), "ascii")
+    return path, timeline(capture, NAMES), summarise(capture, NAMES)
+
+
+@pytest.fixture
+def page(browser: Any, run: tuple[Path, Any, Any]) -> Iterator[Page]:
+    page = Page(browser, run[0])
+    yield page
+    assert page.console() == []
+    assert [url for url in page.requests() if not url.startswith("data:")] == [run[0].as_uri()]
+
+
+def numbers(cells: list[str]) -> list[float]:
+    return [float(cell.replace("\u202f", "").rstrip("%")) for cell in cells]
+
+
+def test_the_header_has_the_totals_of_the_report(page: Page, run: Any) -> None:
+    ledger = run[2].ledger
+    text = page.text("#totals")
+    for ticks in (ledger.elapsed, ledger.run, ledger.idle):
+        assert f"{ticks // 1_000_000} sec {ticks % 1_000_000:06d} us" in text
+    assert f"({100 * ledger.run / ledger.elapsed:.2f}%)" in text
+    assert f"{run[2].events} events" in page.text("#said")
+
+
+def test_the_table_sorts_by_each_column(page: Page, run: Any) -> None:
+    rows = run[2].functions
+    assert sorted(page.column("name")) == sorted(row.entry.name for row in rows)
+    by_name = {row.entry.name: row for row in rows}
+    assert numbers(page.column("net")) == sorted((row.net for row in rows), reverse=True)
+    for key, value in (("elapsed", "elapsed"), ("count", "calls")):
+        page.click(f"#table th[data-key={key}] button")
+        down = numbers(page.column(key))
+        assert down == sorted((getattr(row, value) for row in rows), reverse=True)
+        page.click(f"#table th[data-key={key}] button")
+        assert numbers(page.column(key)) == down[::-1]
+        names = page.column("name")
+        assert numbers(page.column("net")) == [by_name[name].net for name in names]
+    page.click("#table th[data-key=name] button")
+    names = page.column("name")
+    assert names == sorted(names, key=str.lower)
+    assert page.find("#table th[data-key=name]").get_attribute("aria-sort") == "ascending"
+
+
+def test_search_leaves_what_matches(page: Page) -> None:
+    page.keys("body", "/")
+    page.keys("", "IRQ")
+    assert sorted(page.column("name")) == ["irq0", "irq1"]
+    assert page.text("#table-count").startswith("2 of ")
+    page.keys("", "\ue007")  # Enter selects the first
+    assert page.text("#function-name") == page.column("name")[0]
+    page.keys("#search", "\ue00c")
+    assert len(page.column("name")) > 2
+
+
+def test_a_click_on_the_timeline_is_the_call_that_is_drawn_there(page: Page, run: Any) -> None:
+    lines = run[1]
+    calls = lines.calls
+    level = levels(lines)[0]
+    plain = (calls.flags & (ORPHAN | OPEN)) == 0
+    for row in np.flatnonzero(plain & (calls.elapsed > 3))[3:60:14].tolist():
+        middle = (calls.entry[row] + calls.exit[row]) / 2
+        # By way of the worst call, the keys zoom to a window of a few microseconds.
+        span = int(calls.exit[row] - calls.entry[row])
+        show(page, float(calls.entry[row]) - span, float(calls.exit[row]) + span)
+        x, y = page.place(int(calls.context[row]), int(level[row]), middle)
+        page.pointer(x, y).click().perform()
+        page.frame()
+        assert page.text("#call-card b") == lines.functions[calls.function[row]].name
+        facts = page.text("#call-card .facts").replace("\u202f", "")
+        assert f"net{calls.net[row]} us" in facts
+        assert f"elapsed{calls.elapsed[row]} us" in facts
+
+
+WHEEL = """
+const [x, steps] = arguments, canvas = document.getElementById("timeline");
+const box = canvas.getBoundingClientRect();
+const wheel = { deltaY: -300, ctrlKey: true, cancelable: true, clientX: box.left + x, clientY: box.top + 60 };
+for (let k = 0; k < steps; k++) canvas.dispatchEvent(new WheelEvent("wheel", wheel));
+"""  # noqa: E501
+
+
+def show(page: Page, start: float, end: float) -> None:
+    """Zoom with the wheel, pan with the keys, until the window is little wider than that."""
+    page.keys("#timeline", "0")
+    wanted, middle = max(9, 1.7 * (end - start)), (start + end) / 2
+    while True:
+        left, right = page.window()
+        away = round((middle - (left + right) / 2) / (0.15 * (right - left)))
+        if left > 0 and abs(away) > 1:
+            page.keys("#timeline", *("d" if away > 0 else "a") * abs(away))
+        elif right - left <= wanted:
+            return
+        else:
+            x, _ = page.place(0, 0, middle)
+            page.run(WHEEL, x, min(4, math.ceil(math.log((right - left) / wanted) / 0.6)))
+
+
+def test_keys_zoom_to_a_microsecond_and_back(page: Page, run: Any) -> None:
+    elapsed = run[2].ledger.elapsed
+    assert page.window() == (0, elapsed)
+    page.keys("#timeline", *"w" * 60)
+    left, right = page.window()
+    assert right - left == 8
+    assert "8 us" in page.text("#window-text")
+    page.keys("#timeline", "d", "d")
+    assert page.window()[0] == pytest.approx(left + 2 * 0.15 * 8)
+    page.keys("#timeline", "0")
+    assert page.window() == (0, elapsed)
+
+
+def test_dragging_pans_and_the_axis_chooses_a_window(page: Page) -> None:
+    page.keys("#timeline", *"www")
+    left, right = page.window()
+    page.pointer(700, 60).click_and_hold().move_by_offset(-200, 0).release().perform()
+    start, end = page.window()
+    assert end - start == pytest.approx(right - left)
+    assert start > left
+    page.pointer(400, 12).click_and_hold().move_by_offset(100, 0).release().perform()
+    assert page.window()[1] - page.window()[0] < (end - start) / 4
+
+
+def test_the_worst_call_is_a_click_away(page: Page, run: Any) -> None:
+    lines, calls = run[1], run[1].calls
+    name = page.column("name")[0]
+    page.click("#table tr.row")
+    mine = [row for row, f in enumerate(calls.function) if lines.functions[f].name == name]
+    whole = [row for row in mine if not calls.flags[row] & (OPEN | ORPHAN)]
+    worst = max(whole, key=lambda row: (calls.net[row], row))
+    page.click("#worst button")
+    left, right = page.window()
+    assert left < calls.entry[worst] <= calls.exit[worst] < right
+    assert f"{calls.net[worst]} us" in page.text("#call-card .facts").replace("\u202f", "")
+    figures = numbers([page.text("#function-figures div").removeprefix("calls")])
+    assert figures[0] == sum(1 for row in mine if not calls.flags[row] & ORPHAN)
+
+
+def test_inline_triggers_are_marks_with_their_names(page: Page, run: Any) -> None:
+    lines = run[1]
+    marks = lines.marks
+    mark = int(np.flatnonzero((marks.kind == MARK_INLINE) & (marks.parent >= 0))[2])
+    time = float(marks.time[mark])
+    show(page, time - 5, time + 5)
+    level = max(0, int(levels(lines)[1][mark]) - 1)
+    x, y = page.place(int(marks.context[mark]), level, time)
+    page.pointer(x, y - 9).perform()
+    assert page.wait("return document.getElementById('tip').textContent").startswith("== mark")
+    page.pointer(x, y - 9).click().perform()
+    page.frame()
+    parent = int(marks.parent[mark])
+    assert page.text("#call-card b") == lines.functions[lines.calls.function[parent]].name
+    assert "== mark (" in page.text("#call-card .listing")
+
+
+def test_the_keyboard_does_it_all(page: Page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.keys("body", "2")
+    names = page.column("name")
+    page.keys("", Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert page.text("#function-name") == names[2]
+    page.keys("", Keys.ENTER)
+    assert page.text("#call-card b") == names[2]
+    first = page.text("#call-card .figures")
+    page.keys("body", "n")
+    _, number, _, count = first.split()
+    assert page.text("#call-card .figures") == f"call {min(int(number) + 1, int(count))} of {count}"
+    page.keys("body", "x")
+    assert page.text("#call-card .figures") == first
+    path = page.all("#call-card .crumbs button")
+    if path:
+        caller = path[-1].text
+        page.keys("body", "1")
+        page.keys("", Keys.ARROW_UP)
+        assert page.text("#call-card b") == caller
+        page.keys("", Keys.ESCAPE)
+        assert page.run("return document.getElementById('call-card').hidden")
+    theme = page.run("return document.documentElement.dataset.theme")
+    page.keys("body", "t")
+    assert page.run("return document.documentElement.dataset.theme") != theme
+    page.keys("body", "?")
+    assert page.run("return document.getElementById('help').open")
+    page.keys("", Keys.ESCAPE)
+    assert not page.run("return document.getElementById('help').open")
+
+
+def test_the_flame_graph_zooms_searches_and_turns(page: Page, run: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    whole = page.wait("return Number(document.querySelector('#flame g').getAttribute('width'))")
+    page.click("#flame-value [data-value=net]")
+    net = {row.entry.name: row.net for row in run[2].functions}
+    shown = page.run(
+        "return [...document.querySelectorAll('#flame g')].map((g) => [g.__data__.depth,"
+        "g.getAttribute('name'), g.__data__.data.value])"
+    )
+    bottom = {name: value for depth, name, value in shown if depth == 1}
+    assert bottom.items() <= net.items()
+    assert max(net, key=lambda name: net[name]) in bottom
+    page.click("#flame-shape [data-value=flame]")
+    ys = page.run(
+        "const y = (d) => [...document.querySelectorAll('#flame g')].find((g) =>"
+        "g.__data__.depth === d).getBoundingClientRect().y; return [y(0), y(1)]"
+    )
+    assert ys[0] > ys[1]
+    page.keys("body", "f")
+    page.keys("", "irq0")
+    assert page.text("#flame-text").endswith("%")
+    page.keys("#flame-search", Keys.ESCAPE)
+    page.click("#flame-value [data-value=elapsed]")
+    name = page.run(
+        "const g = [...document.querySelectorAll('#flame g')].find((g) => g.__data__.depth === 1);"
+        "g.dispatchEvent(new MouseEvent('click', {bubbles: true})); return g.getAttribute('name')"
+    )
+    assert page.text("#function-name") == name
+    widths = page.run(
+        "return [...document.querySelectorAll('#flame g')].filter((g) => g.__data__.depth === 1)"
+        ".map((g) => Number(g.getAttribute('width')))"
+    )
+    assert widths == pytest.approx([whole])
+    page.keys("#flame", Keys.BACKSPACE)
+    page.keys("#flame", Keys.ARROW_UP, Keys.ARROW_UP)
+    assert page.run("return document.querySelectorAll('#flame g.here').length") == 1
+
+
+def test_a_hostile_name_is_text(page: Page) -> None:
+    assert EVIL in page.column("name")
+    assert page.all("img") == []
+    page.keys("#search", "onerror")
+    page.keys("#search", "\ue007")
+    assert page.text("#function-name") == EVIL
+    page.click("#worst button")
+    assert page.text("#call-card b") == EVIL
+    page.keys("#flame-search", "onerror")
+    assert page.all("img") == []
+
+
+def test_two_captures_make_a_difference(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "difference.html"
+    after, before = simulated(5), simulated(6)
+    path.write_text("".join(html_parts(after, NAMES, before=(before, NAMES))), "ascii")
+    page = Page(browser, path)
+    now, was = summarise(after, NAMES), summarise(before, NAMES)
+    shares = {}
+    for way, summary in ((1, now), (-1, was)):
+        for row in summary.functions:
+            share = way * 100 * row.net / summary.ledger.run
+            shares[row.entry.name] = shares.get(row.entry.name, 0.0) + share
+    names = page.column("name")
+    assert numbers(page.column("delta")) == pytest.approx([shares[n] for n in names], abs=0.006)
+    assert (
+        page.run("return document.querySelector('#flame-value [aria-checked=true]').dataset.value")
+        == "difference"
+    )
+    fills = page.run(
+        "return [...document.querySelectorAll('#flame rect')].map((r) => r.getAttribute('fill'))"
+    )
+    assert any("--more" in fill for fill in fills)
+    assert any("--less" in fill for fill in fills)
+    assert page.console() == []
+
+
+def test_the_page_follows_the_system_into_the_dark(run: Any) -> None:
+    with chromium(
+        900, 900, "--force-dark-mode", "--blink-settings=preferredColorScheme=0"
+    ) as driver:
+        page = Page(driver, run[0])
+        assert page.run("return document.documentElement.dataset.theme") == "dark"
+        assert page.console() == []
+
+
+def test_odd_captures_make_a_page(browser: Any, tmp_path: Path) -> None:
+    odd = {
+        "none": Capture.from_events([], []),
+        "one": Capture.from_events([7], [1024]),
+        "unknown": Capture.from_events([1, 2, 3], [9, 9, 9]),
+        "exits": Capture.from_events(list(range(50)), [1025 + 2 * (i % 9) for i in range(50)]),
+        "deep": Capture.from_events(list(range(900)), [1024] * 900),
+        "still": Capture.from_events([5] * 40, [1024, 1025] * 20),
+    }
+    for name, capture in odd.items():
+        path = tmp_path / f"{name}.html"
+        path.write_text("".join(html_parts(capture, NAMES)), "ascii")
+        page = Page(browser, path)
+        page.keys("#timeline", "w", "d", "0")
+        assert page.console() == [], name
