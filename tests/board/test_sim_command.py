@@ -19,6 +19,7 @@ from kprof.cli.sim import command
 from kprof.names import read_names
 from kprof.upload import UploadOptions, fetch
 from kprof.upload.host import HostOptions
+from kprof.upload.prompt import Greeting
 
 
 def sim(*arguments: str) -> Result:
@@ -60,12 +61,15 @@ def test_the_same_run_for_the_same_seed(tmp_path: Path) -> None:
     assert dumps[0] == dumps[1] != dumps[2]
 
 
-@pytest.mark.parametrize("delta", [True, False])
-def test_an_upload_from_another_process(tmp_path: Path, delta: bool) -> None:
+@pytest.mark.parametrize("how", ["delta", "raw", "manual"])
+def test_an_upload_from_another_process(tmp_path: Path, how: str) -> None:
     link, direct = tmp_path / "line", tmp_path / "direct.bin"
     sim("--dump", str(direct))
     board = subprocess.Popen(
-        [sys.executable, "-m", "kprof", "sim", "--link", str(link)],
+        [
+            *(sys.executable, "-m", "kprof", "sim", "--link", str(link)),
+            *(["--manual"] if how == "manual" else []),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -75,8 +79,12 @@ def test_an_upload_from_another_process(tmp_path: Path, delta: bool) -> None:
         for line in board.stderr:
             if "waiting for" in line:
                 assert f"kprof upload {link}" in line
+                assert ("--send 'u\\r' --expect agent" in line) == (how == "manual")
                 break
-        options = UploadOptions(host=HostOptions(goodbye=True, delta=delta))
+        options = UploadOptions(
+            host=HostOptions(goodbye=True, delta=how != "raw"),
+            greeting=Greeting((b"u\r",), (b"agent",)) if how == "manual" else Greeting(),
+        )
         result = fetch(str(link), tmp_path / "dump.bin", options)
         out, notices = board.communicate(timeout=60)
     finally:

@@ -58,6 +58,12 @@ static int rx_waiting(void)
     return DUART[agent_channel + D_SR] & SR_RX;
 }
 
+static void say(const char *text)
+{
+    while (*text)
+        kpr_putc(*text++);
+}
+
 /* Serve the event RAM on the upload line, until the host is done with it. */
 void upload(void)
 {
@@ -74,6 +80,8 @@ void upload(void)
         info.flags = high & 0x80 ? KPR_FULL : 0;
         info.valid = high & 0x80 ? 16384 : (u32)(high & 0x3F) << 8 | PROFILER_BYTE(0);
         DUART[D_START] = OP_AGENT;
+        if (line_channel == CH_B)
+            say("agent\r\n");
         kpr_agent(&info);
         DUART[D_STOP] = OP_AGENT;
         splx(s);

@@ -125,13 +125,23 @@ class Session:
         board.profiler.turn(Switch.READ, board.now)
         return board.profiler.count >= plan.events
 
-    def serve(self, stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Start the agent and serve the upload line until the host has said goodbye, or `stopped`.
+    def serve(
+        self, stopped: Callable[[], bool] = lambda: False, *, command: bytes = UPLOAD_COMMAND
+    ) -> bool:
+        """Serve the upload line until the host has said goodbye, or `stopped`.
 
-        Returns whether the host did.
+        Parameters
+        ----------
+        command
+            Typed on the console first, to start the agent.
+
+        Returns
+        -------
+        bool
+            Whether the host did.
         """
         board = self.board
-        board.duart.a.feed(UPLOAD_COMMAND, board.now)
+        board.duart.a.feed(command, board.now)
         served = False
         while not stopped():
             self._run(board.now + _STEP)

@@ -15,7 +15,7 @@ from kprof.board.md20 import DEFAULT_PHASE, HZ, MD20
 from kprof.board.minikernel import ready_built
 from kprof.board.profiler import Profiler
 from kprof.board.pty import Pty
-from kprof.board.session import Plan, Session
+from kprof.board.session import UPLOAD_COMMAND, Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.errors import FileAccessError
 from kprof.files import explain
@@ -35,6 +35,8 @@ class Bench:
         The name file, for the digest in the dump; None: the one beside the kernel.
     link
         A link to make to the pty.
+    manual
+        Do not type the upload command on the console.
     seed
         Chooses the Ethernet traffic.
     ppm
@@ -44,6 +46,7 @@ class Bench:
     dump: str | None = None
     names: str | None = None
     link: str | None = None
+    manual: bool = False
     seed: int = 1
     ppm: float = 0
 
@@ -78,8 +81,9 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
             write_capture(bench.dump, session.capture(digest, bench.dump))
             _say(f"{profiler.count} events in {bench.dump}")
         elif line is not None:
-            _say(f"waiting for: kprof upload {bench.link or line.path} -o dump.bin")
-            session.serve()
+            typed = " --send 'u\\r' --expect agent" if bench.manual else ""
+            _say(f"waiting for: kprof upload {bench.link or line.path} -o dump.bin{typed}")
+            session.serve(command=b"" if bench.manual else UPLOAD_COMMAND)
             _say("uploaded")
 
 
