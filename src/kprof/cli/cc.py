@@ -45,7 +45,8 @@ def command(
     """
     from pathlib import Path
 
-    from kprof.instrument.compiling import Compiling, compile_with_triggers, guess_target
+    from kprof.instrument.compiler_settings import Compiling, guess_target
+    from kprof.instrument.compiling import compile_with_triggers
     from kprof.instrument.select import Selection
     from kprof.instrument.targets import find_target
 

@@ -17,10 +17,11 @@ from kprof.errors import FileAccessError, InstrumentError, UsageError
 from kprof.files import explain, read_bytes, writing
 from kprof.instrument.edits import has_edits, remove_edits
 from kprof.instrument.header import profile_names
+from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.select import Selection, attribute_reason
 from kprof.instrument.shadow import decode, encode
-from kprof.instrument.source import Scan, Skipped, plant, scan_source
+from kprof.instrument.source import Scan, plant, scan_source
 from kprof.instrument.syntax import syntax_problems
 from kprof.instrument.targets import Target
 from kprof.instrument.verify import Verified, verify

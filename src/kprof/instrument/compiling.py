@@ -12,33 +12,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kprof.errors import InstrumentError, KprofError, UsageError
+from kprof.errors import InstrumentError, KprofError
+from kprof.instrument.compiler_settings import Compiling
 from kprof.instrument.driver import CommandLine, Input, read_command
 from kprof.instrument.edits import has_edits
-from kprof.instrument.functions import Unbalanced
-from kprof.instrument.select import Selection, attribute_reason
+from kprof.instrument.listing import Skipped
 from kprof.instrument.shadow import decode, encode
-from kprof.instrument.source import Skipped
-from kprof.instrument.targets import Target
-from kprof.instrument.unit import Unit, plant_unit, scan_unit
-from kprof.names import FIRST_TAG, Function, NameEntry, allocate_functions
 
 _COMMAND_BYTES = 100_000
-_HOSTS = {"x86_64": "x86-64", "i686": "i386", "arm": "arm", "aarch64": "aarch64"}
-
-
-@dataclass(frozen=True)
-class Compiling:
-    """How to instrument what a compiler compiles."""
-
-    target: Target
-    names: Path
-    selection: Selection = field(default_factory=Selection)
-    first_tag: int = FIRST_TAG
 
 
 @dataclass(frozen=True)
@@ -58,44 +43,6 @@ class Compiled:
     code: int
     notices: tuple[str, ...] = ()
     missed: tuple[Skipped, ...] = ()
-
-
-def guess_target(command: Sequence[str]) -> str:
-    """The target that a compiler compiles for, from its name and options, else this machine's.
-
-    Raises
-    ------
-    UsageError
-        It cannot be guessed.
-    """
-    line = read_command(command)
-    name = Path(line.compiler[-1]).name
-    for word, target in (
-        ("m68k", "m68k"),
-        ("aarch64", "aarch64"),
-        ("arm64", "aarch64"),
-        ("arm", "arm"),
-        ("riscv", "riscv"),
-        ("x86_64", "x86-64"),
-        ("i386", "i386"),
-        ("i486", "i386"),
-        ("i586", "i386"),
-        ("i686", "i386"),
-    ):
-        if word in name:
-            found = target
-            break
-    else:
-        machine = os.uname().machine
-        found = next((t for m, t in _HOSTS.items() if machine.startswith(m)), "")
-        found = found or ("riscv" if machine.startswith("riscv") else "")
-    if found == "arm" and line.has("-mthumb"):
-        return "thumb"
-    if found == "x86-64" and line.has("-m32"):
-        return "i386"
-    if not found:
-        raise UsageError("the compiler's target is not known; give it with --target")
-    return found
 
 
 def compile_with_triggers(command: Sequence[str], options: Compiling) -> Compiled:
@@ -146,18 +93,27 @@ def _compile(
 ) -> int:
     _refuse_copies(source)
     said = b""
+    expanded, given = scratch / "expanded", None
+    if source.path == "-":
+        given = scratch / "given"
+        given.write_bytes(sys.stdin.buffer.read())
+    running: subprocess.Popen[bytes] | None = None
     if source.language == "c":
         more = ["-DKPROF", *(["-C"] if _needs_comments(line, source) else [])]
         command = line.preprocess(source)
         command[len(line.compiler) : len(line.compiler)] = more
-        done = _run(command, scratch, capture=True)
-        if done.returncode:
-            return _finish(done)
-        raw, said = decode(done.stdout), done.stderr
-    else:
-        raw = decode(Path(source.path).read_bytes())
+        running = _start(command, scratch, expanded, given)
+    # Python reads its modules while the preprocessor works.
+    from kprof.instrument.planting import instrument_unit
+
+    if running is not None:
+        said = running.communicate()[1]
+        if running.returncode:
+            _say(said)
+            return running.returncode
+    data = (expanded if running else given or Path(source.path)).read_bytes()
     text = scratch / f"{Path(source.path).stem or 'stdin'}.i"
-    text.write_bytes(encode(instrument_unit(raw, source.path, options, notices)))
+    text.write_bytes(encode(instrument_unit(decode(data), source.path, options, notices)))
     clang = "clang" in Path(line.compiler[-1]).name
     again = line.compile(str(text), output)
     again.insert(len(line.compiler), "-Qunused-arguments" if clang else "-fno-tree-ter")
@@ -170,6 +126,7 @@ def _compile(
         [*line.compile_original(source, str(scratch / "original.o")), *_colour()],
         scratch,
         capture=True,
+        given=given,
     )
     _say(original.stderr)
     if original.returncode or not done.returncode:
@@ -191,65 +148,6 @@ def _say(text: bytes) -> None:
 
 def _colour() -> list[str]:
     return ["-fdiagnostics-color=always"] if sys.stderr.isatty() else []
-
-
-def instrument_unit(raw: str, path: str, options: Compiling, notices: list[Skipped]) -> str:
-    """A preprocessed unit with triggers; what could not have them is added to `notices`.
-
-    Raises
-    ------
-    InstrumentError
-        It has triggers already.
-    """
-    try:
-        unit = scan_unit(raw)
-    except Unbalanced:
-        return raw  # the compiler says what is wrong, and where
-    if unit.planted:
-        raise InstrumentError([f"{path}: has been instrumented already; compile the original"])
-    wanted: dict[int, Function] = {}
-    for brace, function in unit.functions.items():
-        place = unit.places[brace]
-        reason = options.selection.reason(function.name, place.file)
-        by_user = bool(reason)
-        declared = unit.declared.get(function.head.name, frozenset())
-        reason = reason or attribute_reason(function.head, declared)
-        if reason:
-            mine = by_user or "no_instrument" in reason
-            notices.append(Skipped(function.name, place.file, place.line, reason, mine))
-        else:
-            static = function.head.static or function.outer is not None
-            wanted[brace] = Function(function.name, place.file, static)
-    if not wanted:
-        return raw
-    entries = allocate_functions(options.names, wanted.values(), first_tag=options.first_tag)
-    tags = _tags(unit, wanted, entries, notices)
-    text, failed = plant_unit(unit, tags, options.target)
-    for function, reason in failed:
-        place = unit.places[function.brace]
-        notices.append(Skipped(function.name, place.file, place.line, reason))
-    return text
-
-
-def _tags(
-    unit: Unit,
-    wanted: Mapping[int, Function],
-    entries: Mapping[Function, NameEntry],
-    notices: list[Skipped],
-) -> dict[int, int]:
-    tags: dict[int, int] = {}
-    for brace, function in wanted.items():
-        entry = entries[function]
-        if entry.value and entry.exit_tag is not None:
-            tags[brace] = entry.value
-            continue
-        place = unit.places[brace]
-        why = "value 0" if not entry.value else "an inline trigger has its name"
-        reason = f"{why} in the name file"
-        notices.append(
-            Skipped(function.name, place.file, place.line, reason, wanted=not entry.value)
-        )
-    return tags
 
 
 def _refuse_copies(source: Input) -> None:
@@ -288,21 +186,42 @@ def _outcome(code: int, skipped: Sequence[Skipped]) -> Compiled:
 
 
 def _run(
-    command: list[str], scratch: Path, *, capture: bool = False
+    command: list[str], scratch: Path, *, capture: bool = False, given: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    if sum(map(len, command)) > _COMMAND_BYTES:
-        words = scratch / "arguments"
-        quoted = (
-            a.replace("\\", "\\\\").replace('"', '\\"').replace("'", "\\'") for a in command[1:]
-        )
-        text = "\n".join(f'"{word}"' for word in quoted)
-        words.write_bytes(text.encode("utf-8", "surrogateescape"))
-        command = [command[0], f"@{words}"]
+    command = _short(command, scratch)
+    pipe = subprocess.PIPE if capture else None
     try:
-        pipe = subprocess.PIPE if capture else None
-        return subprocess.run(command, stdout=pipe, stderr=pipe, check=False)
+        with (given or Path(os.devnull)).open("rb") as stream:
+            stdin = stream if given else None
+            return subprocess.run(command, stdin=stdin, stdout=pipe, stderr=pipe, check=False)
     except OSError as error:
-        raise KprofError(f"{command[0]}: cannot run: {(error.strerror or '').lower()}") from error
+        raise _cannot_run(command, error) from error
+
+
+def _start(
+    command: list[str], scratch: Path, output: Path, given: Path | None
+) -> subprocess.Popen[bytes]:
+    command = _short(command, scratch)
+    try:
+        with output.open("wb") as stream, (given or Path(os.devnull)).open("rb") as stdin:
+            return subprocess.Popen(command, stdin=stdin, stdout=stream, stderr=subprocess.PIPE)
+    except OSError as error:
+        raise _cannot_run(command, error) from error
+
+
+def _short(command: list[str], scratch: Path) -> list[str]:
+    """The command, its arguments in a response file where they are too long for a system."""
+    if sum(map(len, command)) <= _COMMAND_BYTES:
+        return command
+    words = scratch / "arguments"
+    quoted = (a.replace("\\", "\\\\").replace('"', '\\"').replace("'", "\\'") for a in command[1:])
+    text = "\n".join(f'"{word}"' for word in quoted)
+    words.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return [command[0], f"@{words}"]
+
+
+def _cannot_run(command: Sequence[str], error: OSError) -> KprofError:
+    return KprofError(f"{command[0]}: cannot run: {(error.strerror or '').lower()}")
 
 
 def _become(command: Sequence[str]) -> None:
@@ -310,4 +229,4 @@ def _become(command: Sequence[str]) -> None:
     try:
         os.execvp(command[0], list(command))
     except OSError as error:
-        raise KprofError(f"{command[0]}: cannot run: {(error.strerror or '').lower()}") from error
+        raise _cannot_run(command, error) from error

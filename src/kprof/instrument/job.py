@@ -20,10 +20,10 @@ from kprof.instrument.batch import (
     write_copies,
 )
 from kprof.instrument.header import profile_header
+from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor, find_compiler, read_compile_commands
 from kprof.instrument.select import Selection
 from kprof.instrument.shadow import encode
-from kprof.instrument.source import Skipped
 from kprof.instrument.targets import Target, find_target
 from kprof.names import FIRST_TAG, NameFile, read_names
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
-from kprof.instrument.heads import Head
+if TYPE_CHECKING:
+    from kprof.instrument.heads import Head
 
 
 @dataclass(frozen=True)

@@ -15,23 +15,10 @@ from kprof.errors import InstrumentError
 from kprof.instrument.branches import Branches
 from kprof.instrument.edits import Edit, apply_edits, has_edits
 from kprof.instrument.functions import Function, Memory, Unbalanced, find_functions
+from kprof.instrument.listing import Skipped
 from kprof.instrument.shadow import Shadow, shadow_of
 from kprof.instrument.strategy import CannotPlant, function_edits, prologue
 from kprof.instrument.targets import Target
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A function without triggers: its name, where it is, and why."""
-
-    name: str
-    file: str
-    line: int
-    reason: str
-    wanted: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.name}: {self.reason}"
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from kprof.instrument.functions import Function
 from kprof.instrument.heads import TOKEN
 from kprof.instrument.shadow import Shadow
-from kprof.instrument.words import TYPE_WORDS
+from kprof.instrument.words import STORAGE, TAG_WORDS, TYPE_WORDS
 
 _KEYWORDS = frozenset(
     "return if else for while do switch case default break continue goto sizeof".split()  # noqa: SIM905
 )
+_NOT_TYPES = TYPE_WORDS | STORAGE | TAG_WORDS | _KEYWORDS | {"typedef"}
 _SUSPICIOUS = re.compile(
     r"""[=+/%^|?-]\s*;                                  # an operator with nothing behind it
       |[0-9"'\]]\s+(?:return|if|for|while|do|switch|goto|break|continue)\b
@@ -107,7 +108,7 @@ def _first_error(
         return None
     text = _CHARACTER.sub(lambda match: "0".ljust(len(match[0])), text)
     names = typedefs | set(_USED_AS_TYPE.findall(text))
-    names = {name for name in names if name not in TYPE_WORDS | _KEYWORDS and name in text}
+    names = {name for name in names if name not in _NOT_TYPES and name in text}
     first = "".join(f"typedef int {name};" for name in sorted(names))
     implicit = "int " if function.head.offset == start else ""
     try:

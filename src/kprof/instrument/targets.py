@@ -11,7 +11,6 @@ size suffix. Users add their own in a file of sections (see `read_targets`)::
 
 from __future__ import annotations
 
-import configparser
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,6 +159,8 @@ def read_targets(path: Path | str) -> dict[str, Target]:
     InstrumentError
         With every problem in it.
     """
+    import configparser
+
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(read_bytes(path).decode("utf-8"), str(path))

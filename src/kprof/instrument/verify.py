@@ -15,8 +15,9 @@ from pathlib import Path
 
 from kprof.instrument.edits import Edit, apply_edits
 from kprof.instrument.functions import Function, Unbalanced
+from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor
-from kprof.instrument.source import Scan, Skipped
+from kprof.instrument.source import Scan
 from kprof.instrument.strategy import RETURN, behind
 from kprof.instrument.unit import Unit, scan_unit
 
