@@ -24,8 +24,8 @@ _NESTED = re.compile(
     r"(?:__extension__\s+)?[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
 )
 _MAX_PARAMETER_DECLARATIONS = 256
-# Past this a parenthesis has been left open, and everything would be read again at each brace.
-_LONGEST_HEAD = 65536
+# Past this it is no head, and would be read again at each brace.
+_LONGEST_HEAD, _LONGEST_OPEN = 65536, 4096
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ def _blocks(
     earlier: list[int] = []  # where the declarations before this one began, back to the last body
     while (stop := _STOP.search(code, position)) is not None:
         at, position = stop.start(), stop.end()
+        if start > counted:
+            counted, depth = start, 0
+        depth += code.count("(", counted, at) - code.count(")", counted, at)
+        counted = at
         if stop[0] == ";":
-            if start > counted:
-                counted, depth = start, 0
-            depth += code.count("(", counted, at) - code.count(")", counted, at)
-            counted = at
             if depth > 0:
                 continue
             earlier.append(start)
@@ -130,6 +130,10 @@ def _blocks(
         elif stop[0] == "}":
             start = position
             earlier.clear()
+        elif depth > 0 and (expanded or at - start > _LONGEST_OPEN):
+            # Within parentheses no function begins, and they may never be closed; in source text
+            # the one that closes them may be on another way through its #if alternatives.
+            position = matching_brace(code, at)
         else:
             before = code[start:at].rstrip()
             if before.endswith('"') and before.lstrip().startswith("extern"):
