@@ -123,6 +123,9 @@ class Merger:
 
     def merge(self, times: Column, ops: NDArray[np.int32], rows: Rows, end: int) -> Merged:
         """The steps of the next events, `rows` being what the replay made of them."""
+        plain = self._one_to_one(times, ops, rows)
+        if plain is not None:
+            return plain
         entered, called = _entries(ops)
         left = rows.leave - self.at
         if len(left) and int(left.min()) < 0:  # tasks that were given up
@@ -165,6 +168,32 @@ class Merger:
         steps = Steps(kind, name, time, context, depth, note, leave, kept, switched, self.at)
         merged = Merged(steps, self._start, running, shown, orphans)
         self._start += size
+        return merged
+
+    def _one_to_one(self, times: Column, ops: NDArray[np.int32], rows: Rows) -> Merged | None:
+        """The steps of a block of entries and exits that each end one call, all in one context."""
+        leave = np.flatnonzero(ops < 0)
+        if (
+            len(leave) != len(rows.fn)
+            or (len(ops) and int(ops.max()) >= states.SPECIAL)
+            or bool(rows.flags.any())
+            or not np.array_equal(rows.leave, leave + self.at)
+        ):
+            return None
+        context = np.full(len(ops), self._running, np.int64)
+        own = np.where(rows.context < 0, self._first, rows.context)
+        if (own != self._running).any():
+            return None
+        kind = (ops < 0).astype(np.uint8)
+        name = np.where(ops < 0, -1 - ops, ops).astype(np.int64)
+        opened = self._count(context, 1 - 2 * kind.astype(np.int64))
+        depth = opened - 1 + kind
+        none = leave[:0]
+        note = np.broadcast_to(np.int64(-1), len(ops))
+        self.at += len(ops)
+        steps = Steps(kind, name, times, context, depth, note, leave, rows, none, self.at)
+        merged = Merged(steps, self._start, context, opened, none)
+        self._start += len(ops)
         return merged
 
     def _contexts(

@@ -53,6 +53,8 @@ class StepStream:
         What is known of the capture.
     first
         The context that runs before the first switch.
+    compiled
+        The capture is so large that compiled code is worth its start, and numba is there.
     ledger
         Where the time went; complete after an iteration.
     contexts
@@ -68,6 +70,7 @@ class StepStream:
         self.functions = self._table.functions
         self.inlines = self._table.inlines
         self.info = capture.info
+        self.compiled = capture.events >= fast.WORTH and fast.available()
         self.first = _first_context(capture, self._table)
         self.ledger = Ledger(0, 0, 0, 0)
         self.contexts = 0
@@ -96,8 +99,7 @@ class StepStream:
         return part.ticks(), part.tags()
 
     def _merged(self) -> Iterator[Merged]:
-        compiled = self._capture.events >= fast.WORTH and fast.available()
-        machine = Machine(self._table, detail=True, fast=compiled)
+        machine = Machine(self._table, detail=True, fast=self.compiled)
         clock = Clock(self.info, self._cost)
         merger = Merger(self.first)
         times = np.empty(0, np.int64)

@@ -30,6 +30,7 @@ _BEGIN, _END, _INSTANT = 1, 2, 3
 _CLEARED, _NEEDED = 1, 2
 _REALTIME, _BOOTTIME, _OWN_CLOCK = 1, 6, 64
 
+_TYPES = np.array([_BEGIN, _END, _INSTANT, 0])
 _PROCESS, _RUNNING, _FIRST = 1, 2, 16  # uuids of tracks: each context has two from _FIRST
 _NOTES = ("ended by", "switched out ns")
 _ENDINGS = ((states.ORPHAN, "began before"), (states.OPEN, "open"), (states.UNWOUND, "unwound"))
@@ -42,45 +43,65 @@ def write(stream: StepStream, out: BinaryIO) -> None:
 
 
 class _Layout:
-    """The packet of a call or inline trigger, with room for what differs from one to the next."""
+    """The packet of a call or inline trigger, with room for what differs from one to the next.
+
+    A varint is put in as one integer of 1, 2, 4 or 8 bytes, together with the bytes that follow it.
+    """
 
     def __init__(self, gap: int, uuid: int, depth: int) -> None:
         """Sizes of the varints in bytes."""
-        data = bytearray()
-        self.gap = self._room(data, varint(_TIMESTAMP << 3), gap)
-        data += number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED)
         inner = bytearray()
-        self.type = self._room(inner, varint(9 << 3), 1)
-        self.uuid = self._room(inner, varint(11 << 3), uuid)
-        self.name = self._room(inner, varint(10 << 3), 3)
-        self.counter = self._room(inner, varint(31 << 3), uuid)
-        self.depth = self._room(inner, varint(12 << 3), depth)
+        places = {"type": self._room(inner, varint(9 << 3), 1)}
+        places["uuid"] = self._room(inner, varint(11 << 3), uuid)
+        places["name"] = self._room(inner, varint(10 << 3), 3)
+        places["counter"] = self._room(inner, varint(31 << 3), uuid)
+        places["depth"] = self._room(inner, varint(12 << 3), depth)
+        data = bytearray()
+        places["gap"] = self._room(data, varint(_TIMESTAMP << 3), gap)
+        data += number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED)
         data += varint(_EVENT << 3 | 2) + varint(len(inner))
-        start = len(data)
-        data += inner
-        head = varint(_PACKET << 3 | 2) + varint(len(data))
-        self.bytes = bytes(head + data)
-        self.gap = self._moved(self.gap, len(head))
-        for field in ("type", "uuid", "name", "counter", "depth"):
-            setattr(self, field, self._moved(getattr(self, field), len(head) + start))
+        head = varint(_PACKET << 3 | 2) + varint(len(data) + len(inner))
+        before = len(head)
+        self.event = before + len(data)
+        self.bytes = bytes(head + data + inner)
+        self._fields = {
+            name: (before + (0 if name == "gap" else len(data)) + start, size)
+            for name, (start, size) in places.items()
+        }
 
     @staticmethod
-    def _room(data: bytearray, tag: bytes, size: int) -> slice:
+    def _room(data: bytearray, tag: bytes, size: int) -> tuple[int, int]:
         data += tag + bytes(size)
-        return slice(len(data) - size, len(data))
+        return len(data) - size, size
 
-    @staticmethod
-    def _moved(place: slice, by: int) -> slice:
-        return slice(place.start + by, place.stop + by)
+    def table(self, packets: int) -> NDArray[np.uint8]:
+        """Shape (packets, bytes of one): all fields 0."""
+        table = np.empty((packets, len(self.bytes)), np.uint8)
+        table[:] = np.frombuffer(self.bytes, np.uint8)
+        return table
 
-    @staticmethod
-    def fill(table: NDArray[np.uint8], place: slice, values: NDArray[np.int64]) -> None:
-        """Put varints into a field of all packets."""
-        last = place.stop - 1
-        for k in range(place.start, last):
-            table[:, k] = values & 0x7F | 0x80
-            values = values >> 7
-        table[:, last] = values
+    def fill(self, table: NDArray[np.uint8], name: str, values: NDArray[np.int64]) -> None:
+        """Put a varint into a field of all packets."""
+        start, size = self._fields[name]
+        width = next(w for w in (1, 2, 4, 8) if w >= size)
+        while start + width > len(self.bytes):  # the last field: two pieces
+            width //= 2
+        kind = np.dtype(f"<u{width}")
+        rest = 0 if size <= width else size - width
+        here = size - rest
+        following = int.from_bytes(self.bytes[start + here : start + width], "little")
+        fixed = following << 8 * here | sum(0x80 << 8 * k for k in range(min(here, size - 1)))
+        wide = values.astype(np.uint64 if width == 8 else np.uint32)
+        packed = wide & 0x7F | wide.dtype.type(fixed)
+        for k in range(1, here):
+            packed |= (wide & wide.dtype.type(0x7F << 7 * k)) << k
+        record = np.dtype(
+            {"names": ["at"], "formats": [kind], "offsets": [start], "itemsize": table.shape[1]}
+        )
+        table.view(record)["at"][:, 0] = packed
+        for k in range(rest):
+            byte = values >> 7 * (here + k) & 0x7F
+            table[:, start + here + k] = byte | (0x80 if k < rest - 1 else 0)
 
 
 class _Writer:
@@ -89,7 +110,7 @@ class _Writer:
         self._out = out
         self._scale = Scale(stream.info.clock_hz, "ns")
         self._seen = np.zeros(len(stream.functions) + len(stream.inlines), bool)
-        self._contexts: set[int] = set()
+        self._described = np.zeros(64, bool)
         self._now = 0
         self._layouts: dict[tuple[int, int, int], _Layout] = {}
 
@@ -130,26 +151,24 @@ class _Writer:
 
     def _describe(self, contexts: NDArray[np.int64]) -> None:
         """Tell of the tracks of contexts not met before."""
-        for context in np.unique(contexts).tolist():
-            if context not in self._contexts:
-                self._contexts.add(context)
-                uuid = _FIRST + 2 * context
-                self._track(uuid, _PROCESS, context_label(context))
-                self._track(uuid + 1, uuid, "depth", content(8, content(6, "calls")))
+        high = int(contexts.max())
+        if high >= len(self._described):
+            self._described = np.append(self._described, np.zeros(2 * high, bool))
+        for context in _new(contexts, self._described):
+            uuid = _FIRST + 2 * context
+            self._track(uuid, _PROCESS, context_label(context))
+            self._track(uuid + 1, uuid, "depth", content(8, content(6, "calls")))
 
     def _intern(self, names: NDArray[np.int64]) -> None:
         """Tell of the names not met before; a name's iid is its number and 1."""
-        new = np.unique(names[~self._seen[names]])
-        if not len(new):
-            return
-        self._seen[new] = True
         functions, inlines = self._stream.functions, self._stream.inlines
         data = b""
-        for name in new.tolist():
+        for name in _new(names, self._seen):
             known = name < len(functions)
             entry = functions[name] if known else inlines[name - len(functions)]
             data += content(2, number(1, name + 1) + content(2, entry.name))
-        self._packet(content(_INTERNED, data) + number(_FLAGS, _NEEDED))
+        if data:
+            self._packet(content(_INTERNED, data) + number(_FLAGS, _NEEDED))
 
     def _begin(self, context: int) -> None:
         """On the track that shows what runs."""
@@ -166,23 +185,23 @@ class _Writer:
     def _block(self, steps: Steps) -> None:
         kind = steps.kind
         self._describe(steps.context)
-        name = np.where(kind == INLINE, steps.name + len(self._stream.functions), steps.name)
-        self._intern(name[kind != SWITCH])
+        name = steps.name
+        if len(self._stream.inlines):
+            name = np.where(kind == INLINE, name + len(self._stream.functions), name)
+        self._intern(name)
         now = self._scale.column(steps.time)
         gap = np.diff(now, prepend=self._now)
         self._now = int(now[-1])
         depth = np.where(kind == ENTER, steps.depth + 1, steps.depth)
         uuid = _FIRST + 2 * steps.context
         layout = self._layout(int(gap.max()), int(uuid.max()) + 1, int(depth.max()))
-        table = np.empty((len(kind), len(layout.bytes)), np.uint8)
-        table[:] = np.frombuffer(layout.bytes, np.uint8)
-        layout.fill(table, layout.gap, gap)
-        types = np.array([_BEGIN, _END, _INSTANT, 0])[kind]
-        layout.fill(table, layout.type, types)
-        layout.fill(table, layout.uuid, uuid)
-        layout.fill(table, layout.name, name + 1)
-        layout.fill(table, layout.counter, uuid + 1)
-        layout.fill(table, layout.depth, depth)
+        table = layout.table(len(kind))
+        layout.fill(table, "gap", gap)
+        layout.fill(table, "type", _TYPES[kind])
+        layout.fill(table, "uuid", uuid)
+        layout.fill(table, "name", name + 1)
+        layout.fill(table, "counter", uuid + 1)
+        layout.fill(table, "depth", depth)
         self._put(steps, table, layout, gap)
 
     def _layout(self, gap: int, uuid: int, depth: int) -> _Layout:
@@ -201,7 +220,6 @@ class _Writer:
         places = np.concatenate([steps.leave[notes], switches])
         order = np.argsort(places, kind="stable").tolist()
         written = 0
-        event = slice(layout.type.start - 1, None)
         for k in order:
             place = int(places[k])
             self._out.write(table[written:place].data)
@@ -211,7 +229,7 @@ class _Writer:
                 self._begin(int(steps.context[place]))
             else:
                 more = self._notes(int(rows.flags[notes[k]]), int(rows.away[notes[k]]))
-                self._step(int(gap[place]), table[place, event].tobytes() + more)
+                self._step(int(gap[place]), table[place, layout.event :].tobytes() + more)
         self._out.write(table[written:].data)
 
     def _notes(self, flags: int, away: int) -> bytes:
@@ -223,6 +241,16 @@ class _Writer:
         if away:
             notes += content(4, number(1, 2) + number(3, self._scale.whole(away)))
         return notes
+
+
+def _new(numbers: NDArray[np.int64], seen: NDArray[np.bool_]) -> list[int]:
+    """Those of `numbers` that were not seen before; marks them as seen."""
+    now = np.zeros(len(seen), bool)
+    now[numbers] = True
+    new = np.flatnonzero(now & ~seen)
+    seen |= now
+    found: list[int] = new.tolist()
+    return found
 
 
 def _size(value: int) -> int:
