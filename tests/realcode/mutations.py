@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -24,10 +24,11 @@ from types import FrameType
 from tests.realcode import projects
 
 from kprof.errors import KprofError
-from kprof.instrument.compiling import Compiling, instrument_unit
+from kprof.instrument.compiler_settings import Compiling
 from kprof.instrument.edits import remove_edits
 from kprof.instrument.job import Job
 from kprof.instrument.job import run as run_job
+from kprof.instrument.planting import instrument_unit
 from kprof.instrument.shadow import decode
 from kprof.instrument.targets import find_target
 
@@ -108,7 +109,11 @@ def _stop(_: int, __: FrameType | None) -> None:
 
 
 def faults(
-    files: Sequence[tuple[str, str, str]], count: int, seed: int, folder: Path
+    files: Sequence[tuple[str, str, str]],
+    count: int,
+    seed: int,
+    folder: Path,
+    damage: Callable[[str, random.Random], str] = mutate,
 ) -> Iterator[Fault | None]:
     """Yield for each of `count` mutations what was wrong with kprof's answer, or None."""
     random_ = random.Random(seed)
@@ -118,7 +123,7 @@ def faults(
             file, raw, unit = random_.choice(files)
             mode = random_.choice(("source", "source", "cc"))
             strategy = random_.choice(("cleanup", "returns"))
-            text = mutate(raw if mode == "source" else unit, random_)
+            text = damage(raw if mode == "source" else unit, random_)
             signal.alarm(LIMIT_S)
             try:
                 what = _tried(text, mode, strategy, folder / str(number % 8))
