@@ -22,6 +22,13 @@ import click
     type=click.IntRange(50, 4_000_000),
     help="Rate to change to; falls back where it does not work.",
 )
+@click.option(
+    "--proto",
+    type=click.Choice(["kpr1", "xmodem", "ymodem", "srec", "ihex", "hexdump", "gdb", "raw"]),
+    default="kpr1",
+    show_default=True,
+    help="What the board speaks.",
+)
 @click.option("--raw", is_flag=True, help="Without the delta coding.")
 @click.option("--verify", is_flag=True, help="Compare checksums even where nothing went wrong.")
 @click.option("--valid-only", is_flag=True, help="Fetch the last run's records alone, if known.")
@@ -30,6 +37,14 @@ import click
 @click.option("--send", multiple=True, metavar="TEXT", help=r"Type this first, such as 'G 2000\r'.")
 @click.option("--expect", multiple=True, metavar="TEXT", help="Then wait for this.")
 @click.option("--send-delay", type=float, default=0, metavar="MS", help="Pause a typed character.")
+@click.option("--ask", default="", metavar="TEXT", help="Dumps: type this for each missing part.")
+@click.option("--addr", metavar="N", default="0", help="Without the agent: address of the RAM.")
+@click.option("--banks", metavar="N,N,N,N,N", help="Its five banks' addresses.")
+@click.option("--stride", type=click.IntRange(1, 64), default=1, help="From a byte to the next.")
+@click.option("--records", type=click.IntRange(1, 1 << 24), help="How many; default 16384.")
+@click.option("--valid", type=click.IntRange(0), help="Records of the last run.")
+@click.option("--hz", type=click.IntRange(1), default=1_000_000, help="The Profiler's clock.")
+@click.option("--little", is_flag=True, help="hexdump: words of a little-endian board.")
 @click.option("--trace-line", metavar="FILE", help="Log every byte that passes, with its time.")
 def command(**options: object) -> None:
     r"""Fetch the event RAM through the agent on PORT into a capture file.
@@ -45,6 +60,8 @@ def command(**options: object) -> None:
       kprof upload /dev/ttyUSB0 -o dump.bin
       kprof upload /dev/ttyUSB0 -o dump.bin --baud 921600 --verify
       kprof upload /dev/ttyUSB0 -o dump.bin --send 'G 2000\r' --expect READY
+      kprof upload socket://localhost:3333 -o dump.bin --proto gdb --addr 0x20000000
+      kprof upload /dev/ttyUSB0 -o dump.bin --proto hexdump --ask 'd {addr:x} {end:x}\r'
     """
     from kprof.cli.uploading import upload
 

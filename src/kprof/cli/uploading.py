@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
-from kprof.errors import FileAccessError
+from kprof.errors import FileAccessError, UsageError
 from kprof.files import explain
 from kprof.upload.host import HostOptions
+from kprof.upload.memory_session import MemoryOptions, fetch_memory
 from kprof.upload.progress import Progress, Rater, progress_text
 from kprof.upload.prompt import Greeting, parse_typed
 from kprof.upload.session import UploadOptions, UploadResult, fetch
 
+Trace = Callable[[str], None]
 TTY_EVERY_S = 0.1
 QUIET_S = 1.0  # what is done sooner shows no progress
 
@@ -74,30 +76,74 @@ def upload(options: Mapping[str, Any]) -> None:
     """
     meter = Meter(sys.stderr)
     with _traced(options["trace_line"]) as trace:
-        made = UploadOptions(
-            host=HostOptions(
-                base_baud=options["base"],
-                baud=options["baud"],
-                delta=not options["raw"],
-                verify=options["verify"],
-                valid_only=options["valid_only"],
-                goodbye=not options["stay"],
-            ),
-            greeting=Greeting(
-                sent=tuple(parse_typed(text) for text in options["send"]),
-                expected=tuple(parse_typed(text) for text in options["expect"]),
-                delay_s=options["send_delay"] / 1000,
-            ),
-            names=Path(options["names"]) if options["names"] else None,
-            resume=options["resume"],
-            force=options["force"],
-            trace=trace,
-        )
         try:
-            result = fetch(options["port"], options["output"], made, meter)
+            if options["proto"] == "kpr1":
+                agent = agent_options(options, trace)
+                result = fetch(options["port"], options["output"], agent, meter)
+            else:
+                memory = memory_options(options, trace)
+                result = fetch_memory(options["port"], options["output"], memory, meter)
         finally:
             meter.end()
     click.echo(f"kprof: {outcome(result)}", err=True)
+
+
+def agent_options(options: Mapping[str, Any], trace: Trace | None) -> UploadOptions:
+    """The options of an upload from the agent."""
+    return UploadOptions(
+        host=HostOptions(
+            base_baud=options["base"],
+            baud=options["baud"],
+            delta=not options["raw"],
+            verify=options["verify"],
+            valid_only=options["valid_only"],
+            goodbye=not options["stay"],
+        ),
+        greeting=_greeting(options),
+        names=Path(options["names"]) if options["names"] else None,
+        resume=options["resume"],
+        force=options["force"],
+        trace=trace,
+    )
+
+
+def memory_options(options: Mapping[str, Any], trace: Trace | None) -> MemoryOptions:
+    """The options of an upload from a board without the agent."""
+    banks = (options["banks"] or "").split(",") if options["banks"] else []
+    return MemoryOptions(
+        proto=options["proto"],
+        records=options["records"],
+        addr=_number("--addr", options["addr"]),
+        banks=tuple(_number("--banks", bank) for bank in banks),
+        stride=options["stride"],
+        baud=options["baud"] or options["base"],
+        clock_hz=options["hz"],
+        valid=options["valid"],
+        greeting=_greeting(options),
+        ask=options["ask"],
+        verify=options["verify"],
+        little=options["little"],
+        stay=options["stay"],
+        names=Path(options["names"]) if options["names"] else None,
+        resume=options["resume"],
+        force=options["force"],
+        trace=trace,
+    )
+
+
+def _greeting(options: Mapping[str, Any]) -> Greeting:
+    return Greeting(
+        sent=tuple(parse_typed(text) for text in options["send"]),
+        expected=tuple(parse_typed(text) for text in options["expect"]),
+        delay_s=options["send_delay"] / 1000,
+    )
+
+
+def _number(option: str, text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: expected a number, such as 0x8000") from error
 
 
 def outcome(result: UploadResult) -> str:

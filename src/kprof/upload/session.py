@@ -123,7 +123,7 @@ def fetch_over(
 ) -> UploadResult:
     """The same over a line that is open already, which need not be a port."""
     options, out = options or UploadOptions(), Path(out)
-    digest = _digest(options.names)
+    digest = names_digest(options.names)
     with partial_files(out, resume=options.resume, force=options.force) as partial:
         line = TracedLine(line, options.trace) if options.trace else line
         start = line.clock()
@@ -152,7 +152,12 @@ def fetch_over(
 
 
 def write_upload(
-    out: Path, info: Info, image: Image, metadata: dict[str, Any], digest: bytes | None
+    out: Path,
+    info: Info,
+    image: Image,
+    metadata: dict[str, Any],
+    digest: bytes | None,
+    valid_from: str = "the device's address counter",
 ) -> int:
     """Write a complete image as a capture file; the number of valid records.
 
@@ -169,7 +174,7 @@ def write_upload(
 
     records = np.frombuffer(bytes(image.data), dtype=np.uint8).reshape(-1, 5)
     if info.valid is not None:
-        valid, reason = min(info.valid, image.records), "the device's address counter"
+        valid, reason = min(info.valid, image.records), valid_from
     elif info.flags & FULL:
         valid, reason = image.records, "the full flag"
     else:
@@ -256,7 +261,8 @@ def _board(info: Info) -> dict[str, Any]:
     return values
 
 
-def _digest(names: Path | None) -> bytes | None:
+def names_digest(names: Path | None) -> bytes | None:
+    """SHA-256 of a name file, for the capture; None without one."""
     if names is None:
         return None
     from kprof.names import read_names

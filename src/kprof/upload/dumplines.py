@@ -1,0 +1,220 @@
+"""Text dumps of memory, as monitors print them: S-records, Intel hex, hexadecimal dumps.
+
+A parser takes the text as it comes and gives (address, bytes) for each sound line. What is no line
+of the format (prompts, echoes) is passed over; a line that begins as one and is damaged is counted.
+
+- S-records, Intel hex: every line has its sum. Intel hex gives 16 bits of an address, and the rest
+  in lines of their own: where an address goes back without such a line, one may have been lost, and
+  nothing counts until the next.
+- Hexadecimal dumps: ``address, bytes or words, perhaps characters``. There is no sum; lines that do
+  not continue in the width of the others are left out, and the caller compares two dumps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Protocol
+
+Piece = tuple[int, bytes]
+MAX_LINE = 4096
+_SREC = re.compile(rb"S([0-9])([0-9A-Fa-f]{6,})")
+_IHEX = re.compile(rb":([0-9A-Fa-f]{10,})")
+_HEX_LINE = re.compile(rb"^\W*(?:0[xX])?([0-9A-Fa-f]{4,16})[:>|\s-]+(?=[0-9A-Fa-f]{2})")
+_WORDS = re.compile(rb"([0-9A-Fa-f]+)([\s-]{0,2})")
+_ADDRESS_BYTES = {0: 2, 1: 2, 2: 3, 3: 4, 5: 2, 6: 3, 7: 4, 8: 3, 9: 2}
+
+
+class Parser(Protocol):
+    """Takes a dump apart.
+
+    Attributes
+    ----------
+    bad
+        Lines that were damaged.
+    ended
+        The format's own end was seen.
+    """
+
+    bad: int
+    ended: bool
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        """The pieces in what came next."""
+
+    def finish(self) -> Iterator[Piece]:
+        """The pieces in what is left; a new dump may follow."""
+
+
+class _Lines:
+    """Splits text into lines, of any of the line ends."""
+
+    def __init__(self) -> None:
+        self.bad = 0
+        self.ended = False
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        """See `Parser`."""
+        *lines, rest = re.split(rb"[\r\n\0]+", self._rest + data)
+        self._rest = rest[-MAX_LINE:]
+        for line in lines:
+            yield from self._line(line)
+
+    def finish(self) -> Iterator[Piece]:
+        """See `Parser`."""
+        line, self._rest, self.ended = self._rest, b"", False
+        yield from self._line(line)
+
+    def _line(self, line: bytes) -> Iterator[Piece]:
+        raise NotImplementedError
+
+
+class SRecords(_Lines):
+    """Motorola S-records: S0 header, S1 to S3 data, S5 and S6 counts, S7 to S9 end."""
+
+    def _line(self, line: bytes) -> Iterator[Piece]:
+        found = _SREC.search(line)
+        if not found:
+            return
+        kind, digits = int(found[1]), found[2]
+        count = int(digits[:2], 16)
+        width = _ADDRESS_BYTES.get(kind, 256)
+        if len(digits) != 2 * (count + 1) or count < width + 1:
+            self.bad += 1
+            return
+        record = bytes.fromhex(digits.decode())
+        if sum(record) & 0xFF != 0xFF:
+            self.bad += 1
+        elif kind in (1, 2, 3):
+            yield int.from_bytes(record[1 : 1 + width], "big"), record[1 + width : -1]
+        elif kind in (7, 8, 9):
+            self.ended = True
+
+
+class IntelHex(_Lines):
+    """Intel hex: 00 data, 01 end, 02 and 04 the upper part of the addresses that follow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begin()
+
+    def finish(self) -> Iterator[Piece]:
+        """See `Parser`."""
+        yield from super().finish()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._base = 0
+        self._lowest = 0
+        self._trusted = True
+
+    def _line(self, line: bytes) -> Iterator[Piece]:
+        found = _IHEX.search(line)
+        if not found:
+            return
+        digits = found[1]
+        count = int(digits[:2], 16)
+        size = count + 5
+        if len(digits) != 2 * size:
+            self.bad += 1
+            return
+        record = bytes.fromhex(digits.decode())
+        if sum(record) & 0xFF:
+            self.bad += 1
+            return
+        address, kind, data = int.from_bytes(record[1:3], "big"), record[3], record[4:-1]
+        if kind == 0:
+            if address < self._lowest:
+                self._trusted = False
+            if not self._trusted:
+                self.bad += 1
+                return
+            self._lowest = address
+            yield self._base + address, data
+        elif kind == 1:
+            self.ended = True
+        elif kind in (2, 4) and count == 2:
+            self._base = int.from_bytes(data, "big") << (16 if kind == 4 else 4)
+            self._lowest, self._trusted = 0, True
+
+
+class HexDump(_Lines):
+    """Hexadecimal dumps of bytes, words or longs.
+
+    Parameters
+    ----------
+    little
+        Words stand as a little-endian machine reads them.
+    """
+
+    def __init__(self, *, little: bool = False) -> None:
+        super().__init__()
+        self._little = little
+        self._lines: list[Piece] = []
+
+    def finish(self) -> Iterator[Piece]:
+        """See `Parser`; all pieces come here, when the width of the lines is known."""
+        yield from super().finish()
+        steps = Counter(
+            later[0] - line[0]
+            for line, later in zip(self._lines, self._lines[1:], strict=False)
+            if 0 < later[0] - line[0] <= 256
+        )
+        width = steps.most_common(1)[0][0] if steps else 256
+        lines, self._lines = self._lines, []
+        for at, (address, data) in enumerate(lines):
+            last = at + 1 == len(lines) or lines[at + 1][0] != address + width
+            if len(data) >= width:
+                yield address, data[:width]
+            elif last:
+                yield address, data
+            else:
+                self.bad += 1
+
+    def _line(self, line: bytes) -> Iterator[Piece]:
+        found = _HEX_LINE.match(line)
+        if found:
+            data = self._data(line[found.end() :])
+            if data:
+                self._lines.append((int(found[1], 16), data))
+            else:
+                self.bad += 1
+        yield from ()
+
+    def _data(self, text: bytes) -> bytes:
+        out, digits, at = bytearray(), 0, 0
+        while found := _WORDS.match(text, at):
+            word, gap = found[1], found[2]
+            if not digits:
+                digits = len(word)
+            if len(word) != digits or digits not in (2, 4, 8, 16) or len(out) >= 256:
+                break
+            if not gap and found.end() != len(text):
+                break
+            value = bytes.fromhex(word.decode())
+            out += value[::-1] if self._little else value
+            at = found.end()
+            if text[at : at + 1].isspace():  # three blanks: the characters follow
+                break
+        return bytes(out)
+
+
+class RawBytes:
+    """Bytes as they are, from one address on."""
+
+    def __init__(self, address: int) -> None:
+        self.bad = 0
+        self.ended = False
+        self._first = self._next = address
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        """See `Parser`."""
+        yield self._next, data
+        self._next += len(data)
+
+    def finish(self) -> Iterator[Piece]:
+        """See `Parser`."""
+        self._next, self.ended = self._first, False
+        yield from ()
