@@ -25,6 +25,8 @@ VERBS: dict[str, str] = {
     "upload": "Fetch the event RAM over a serial line into a capture file.",
     "report": "Print the summary, the nested call trace and what people look at.",
     "export": "Write a capture for Perfetto, speedscope, KCachegrind, pprof and other viewers.",
+    "annotate": "Print a source file with calls, net and max in its margin.",
+    "tui": "Look through a capture in the terminal: functions, call tree, worst calls.",
     "info": "Tell everything about a capture file.",
     "import": "Make a capture of a logic analyser's recording.",
     "convert": "Write a capture in another form: capture file, raw image, bank images.",

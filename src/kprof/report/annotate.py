@@ -10,8 +10,9 @@ from kprof.analysis.summary import FunctionFigures, Summary
 from kprof.errors import UsageError
 from kprof.files import read_bytes
 from kprof.names import Modifier, NameEntry, NameFile, display_name
-from kprof.report.units import Units, percent
+from kprof.report.units import Units, percent, safe_name
 
+_MOST_LINKED_BYTES = 4 << 20
 _TITLES = ("# calls", "net us", "max us", "% net")
 
 
@@ -45,6 +46,27 @@ def definitions(path: Path, names: NameFile) -> SourceFile | None:
         return _definitions(path, read_bytes(path), names)
     except KprofError:
         return None
+
+
+def source_links(names: NameFile, root: Path) -> dict[str, str]:
+    """Addresses ``file:///path#LINE`` of the functions whose sources lie under `root`, by name.
+
+    Files past the first 4 MB are linked without a line.
+    """
+    links: dict[str, str] = {}
+    size = 0
+    for source in sorted({entry.source for entry in names.entries if entry.source}):
+        path = (root / source).resolve()
+        if not path.is_file():
+            continue
+        size += path.stat().st_size
+        known = definitions(path, names) if size <= _MOST_LINKED_BYTES else None
+        lines = {d.entry.name: d.first for d in known.definitions} if known else {}
+        for entry in names.entries:
+            if entry.source == source:
+                line = lines.get(entry.name)
+                links[safe_name(entry.name)] = path.as_uri() + (f"#{line}" if line else "")
+    return links
 
 
 def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:

@@ -1,0 +1,87 @@
+"""Is it a terminal that is written to, and how does the user want it: the look of text reports."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kprof.capture.model import Capture
+from kprof.names import NameFile
+
+if TYPE_CHECKING:
+    from kprof.report.colour import Look
+
+_MOST_EVENTS = 2_000_000
+_STRIP = 64
+
+
+def look_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options ``--color`` and ``--marks``."""
+    command = click.option(
+        "--marks", is_flag=True, help="Marks of ftrace in the trace: + ! # * @ $ for long calls."
+    )(command)
+    return click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        help="Colours, links and the depth strip; auto: on a terminal.",
+    )(command)
+
+
+def wants_colour(choice: str, target: str = "-") -> bool:
+    """Colour: by the choice; for ``auto`` on a terminal, unless NO_COLOR is set."""
+    if choice != "auto":
+        return choice == "always"
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return target == "-" and sys.stdout.isatty() and not plain
+
+
+def dressed(
+    parts: Iterable[str],
+    run: tuple[Capture, NameFile],
+    names: str | None,
+    *,
+    colour: bool,
+    marks: bool,
+    summary: bool,
+) -> Iterable[str]:
+    """The report dressed; as it is where there is nothing to dress it with.
+
+    Parameters
+    ----------
+    names
+        The name file's path where it was named; sources are looked for from its folder.
+    summary
+        It is the summary: with a strip of the run's depth.
+    """
+    if not colour and not marks:
+        return parts
+    from kprof.report.colour import Look, dress
+
+    look = _full_look(run, names, marks=marks, summary=summary) if colour else Look(marks=marks)
+    return dress(parts, look)
+
+
+def _full_look(
+    run: tuple[Capture, NameFile], names: str | None, *, marks: bool, summary: bool
+) -> Look:
+    from kprof.cli.page import source_root
+    from kprof.report.annotate import source_links
+    from kprof.report.colour import Look
+
+    capture, name_file = run
+    strip = ""
+    if summary and capture.events <= _MOST_EVENTS:
+        from kprof.analysis.calls import timeline
+        from kprof.report.sparkline import depth_strip
+
+        utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        strip = depth_strip(timeline(capture, name_file), _STRIP, ascii_only=not utf8)
+    root = source_root(capture.info.source, names, capture)
+    links = source_links(name_file, root if root is None else Path(root)) if root else {}
+    return Look(colour=True, marks=marks, links=links, strip=strip)

@@ -1,0 +1,275 @@
+"""The browser: three views, keys as in ``uftrace tui`` where it has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.markup import escape
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+from textual.widgets import ContentSwitcher, Footer, Input, Label, Static
+
+from kprof.names import display_name
+from kprof.report.html.paths import path_tree
+from kprof.report.summary import capture_line
+from kprof.report.units import Units, percent, safe_name
+from kprof.tui.lines import Lines
+from kprof.tui.views import Functions, Graph, Trace
+
+if TYPE_CHECKING:
+    from kprof.analysis.calls import Timeline
+    from kprof.analysis.summary import Summary
+    from kprof.tui.forest import Unfolded
+
+KEYS = """\
+R  functions                     Up Down j k  move
+G  call graph                    PgUp PgDn    move a page
+T  every call, as in the trace   Home End     first, last
+g  the function in the graph     z            its line to the middle
+w  its worst call                Enter        fold, unfold; of a function: its worst call
+r  the function in the table     c e          fold, unfold the children
+s  sort by the next column       C E          fold, unfold all below
+I  the capture                   n p          next, previous sibling
+/  search                        u            the caller
+> N  next match                  l            the callee of the most time
+< P  previous match              q            quit"""
+
+
+class Notice(ModalScreen[None]):
+    """Text over the rest until a key is pressed."""
+
+    DEFAULT_CSS = """
+    Notice { align: center middle; }
+    Notice Static { width: auto; max-width: 90%; padding: 1 3; background: $surface; }
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        yield Static(escape(self._text))
+
+    def on_key(self) -> None:
+        self.dismiss()
+
+
+class Browser(App[None]):
+    """Functions, call graph and calls of one capture."""
+
+    TITLE = "kprof"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #totals { height: 1; background: $primary; color: $text; }
+    #head { height: 1; text-style: bold; color: $text-muted; }
+    #search { display: none; height: 1; border: none; padding: 0 1; }
+    #search.asked { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("R", "show('functions')", "Functions"),
+        Binding("G", "show('graph')", "Graph"),
+        Binding("T", "show('trace')", "Trace"),
+        Binding("w", "worst", "Worst call"),
+        Binding("slash", "ask", "Search", key_display="/"),
+        Binding("s", "sort", "Sort"),
+        Binding("question_mark,h", "help", "Keys", key_display="?"),
+        Binding("q", "quit", "Quit"),
+        Binding("g", "here('graph')", show=False),
+        Binding("r", "here('functions')", show=False),
+        Binding("I", "info", show=False),
+        Binding("up,k", "move(-1)", show=False, priority=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("home", "move(-1000000000)", show=False),
+        Binding("end", "move(1000000000)", show=False),
+        Binding("z", "middle", show=False),
+        Binding("enter", "enter", show=False),
+        Binding("c", "tree('fold_children')", show=False),
+        Binding("e", "tree('unfold_children')", show=False),
+        Binding("C", "tree('fold')", show=False),
+        Binding("E", "tree('unfold_all')", show=False),
+        Binding("n", "step('next')", show=False),
+        Binding("p", "step('previous')", show=False),
+        Binding("u", "step('parent')", show=False),
+        Binding("l", "step('longest')", show=False),
+        Binding("greater_than_sign,N", "again(1)", show=False),
+        Binding("less_than_sign,P", "again(-1)", show=False),
+        Binding("escape", "unask", show=False),
+    ]
+
+    def __init__(self, timeline: Timeline, summary: Summary) -> None:
+        super().__init__()
+        self._summary = summary
+        self._names = [display_name(entry.name).lower() for entry in timeline.functions]
+        self._inlines = [display_name(entry.name).lower() for entry in timeline.inlines]
+        self._shown_names = [safe_name(entry.name) for entry in timeline.functions]
+        self.functions = Functions(timeline, summary)
+        self.graph = Graph(path_tree(timeline.calls), timeline)
+        self.trace_view = Trace(timeline)
+        self._term = ""
+
+    def compose(self) -> ComposeResult:
+        yield Label(self._totals(), id="totals", markup=False)
+        yield Label("", id="head", markup=False)
+        with ContentSwitcher(initial="functions", id="views"):
+            yield Lines(self.functions, id="functions")
+            yield Lines(self.graph, id="graph")
+            yield Lines(self.trace_view, id="trace")
+        yield Input(placeholder="search", id="search", compact=True)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.action_show("functions")
+
+    @property
+    def lines(self) -> Lines:
+        """The list that is shown."""
+        current = self.query_one("#views", ContentSwitcher).current or "functions"
+        return self.query_one(f"#{current}", Lines)
+
+    def action_show(self, name: str) -> None:
+        """Show one of the views."""
+        self.query_one("#views", ContentSwitcher).current = name
+        self.lines.focus()
+        self.query_one("#head", Label).update(self.lines.view.title)
+        self.lines.changed()
+
+    def action_here(self, name: str) -> None:
+        """Show the current function in another view."""
+        function = self._function()
+        self.action_show(name)
+        if function < 0:
+            return
+        if name == "functions":
+            self.lines.go(self.functions.place(function))
+        else:
+            self._find(1, {function})
+
+    def action_worst(self) -> None:
+        """Go to the worst call of the current function."""
+        function = self._function()
+        line = self.trace_view.worst(function) if function >= 0 else None
+        if line is None:
+            self.notify("no call of it in this capture")
+            return
+        self.action_show("trace")
+        self.lines.go(line, center=True)
+
+    def action_sort(self) -> None:
+        """Sort the functions by the next column."""
+        function = self._function()
+        self.functions.sort()
+        self.action_show("functions")
+        self.lines.go(self.functions.place(function))
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor."""
+        self.lines.go(self.lines.cursor + step)
+
+    def action_page(self, way: int) -> None:
+        """Move the cursor a page."""
+        self.action_move(way * max(1, self.lines.size.height - 1))
+
+    def action_middle(self) -> None:
+        """Scroll the cursor's line to the middle."""
+        self.lines.go(self.lines.cursor, center=True)
+
+    def action_enter(self) -> None:
+        """Fold or unfold; of a function go to its worst call."""
+        if self.lines.id == "functions":
+            self.action_worst()
+        else:
+            self.action_tree("toggle")
+
+    def on_lines_chosen(self) -> None:
+        """A second click is Enter."""
+        self.action_enter()
+
+    def action_tree(self, what: str) -> None:
+        """Fold or unfold below the cursor."""
+        unfolded = self._unfolded()
+        if unfolded is not None and len(unfolded):
+            getattr(unfolded, what)(self.lines.cursor)
+            self.lines.changed()
+
+    def action_step(self, where: str) -> None:
+        """Go to a relative of the current line."""
+        unfolded, line = self._unfolded(), self.lines.cursor
+        if unfolded is None or not len(unfolded):
+            return
+        if where == "parent":
+            line = unfolded.parent(line)
+        elif where == "longest":
+            line = unfolded.longest(line)
+        else:
+            line = unfolded.sibling(line, 1 if where == "next" else -1)
+        self.lines.changed()
+        self.lines.go(line)
+
+    def action_ask(self) -> None:
+        """Ask what to search."""
+        box = self.query_one("#search", Input)
+        box.value = ""
+        box.add_class("asked")
+        box.focus()
+
+    def action_unask(self) -> None:
+        """Close the question."""
+        self.query_one("#search", Input).remove_class("asked")
+        self.lines.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Search what was typed."""
+        self._term = event.value.lower()
+        self.action_unask()
+        self.action_again(1)
+
+    def action_again(self, step: int) -> None:
+        """The next or previous match."""
+        if self._term:
+            names = {at for at, name in enumerate(self._names) if self._term in name}
+            count = len(self._names)
+            names |= {count + at for at, name in enumerate(self._inlines) if self._term in name}
+            self._find(step, names)
+
+    def action_info(self) -> None:
+        """What the capture is."""
+        odd = self._summary.anomalies
+        self.push_screen(
+            Notice(
+                f"{capture_line(self._summary)}\n{self._totals()}\n"
+                f"{odd.context_switches} context switches, {odd.contexts} tasks, "
+                f"{odd.orphan_exits} orphan exits, {odd.open_calls} open calls, "
+                f"{odd.unwound_calls} unwound calls"
+            )
+        )
+
+    def action_help(self) -> None:
+        """The keys."""
+        self.push_screen(Notice(KEYS))
+
+    def _find(self, step: int, names: set[int]) -> None:
+        view = self.lines.view
+        line = view.find(self.lines.cursor, step, names) if len(view) and names else None
+        if line is None:
+            self.notify("not found")
+            return
+        self.lines.changed()
+        self.lines.go(line)
+
+    def _function(self) -> int:
+        lines = self.lines
+        return lines.view.function(lines.cursor) if len(lines.view) else -1
+
+    def _unfolded(self) -> Unfolded | None:
+        view = self.lines.view
+        return view.unfolded if isinstance(view, (Graph, Trace)) else None
+
+    def _totals(self) -> str:
+        units, ledger = Units(self._summary.info.clock_hz), self._summary.ledger
+        parts = [f"Elapsed {units.seconds(ledger.elapsed)}"]
+        for label, ticks in (("run", ledger.run), ("idle", ledger.idle)):
+            parts.append(f"{label} {percent(ticks, ledger.elapsed):.2f}%")
+        return "  ".join([*parts, f"{self._summary.events} events"])

@@ -1,0 +1,71 @@
+"""The list of lines: draws only those in sight, so that a million calls scroll as ten do."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.events import Click, Resize
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kprof.tui.views import View
+
+
+class Lines(ScrollView, can_focus=True):
+    """A view's lines with a cursor."""
+
+    DEFAULT_CSS = "Lines { background: $background; height: 1fr; }"
+
+    class Chosen(Message):
+        """The line under the cursor was clicked again."""
+
+    def __init__(self, view: View, *, id: str) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self.view = view
+        self.cursor = 0
+        self.top = 0
+
+    def on_mount(self) -> None:
+        self.changed()
+
+    def on_resize(self, event: Resize) -> None:
+        del event
+        self.changed()
+
+    def changed(self) -> None:
+        """The view has other lines now."""
+        self.virtual_size = Size(self.size.width, len(self.view))
+        self.go(self.cursor)
+
+    def go(self, line: int, *, center: bool = False) -> None:
+        """Put the cursor on a line and bring it into sight."""
+        self.cursor = max(0, min(line, len(self.view) - 1))
+        height = self.size.height
+        if height:
+            if center:
+                self.scroll_to(y=max(0, self.cursor - height // 2), animate=False, force=True)
+            else:
+                region = Region(0, self.cursor, 1, 1)
+                self.scroll_to_region(region, animate=False, force=True)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        line = y + self.scroll_offset.y
+        width = self.size.width
+        if line >= len(self.view):
+            return Strip.blank(width, self.rich_style)
+        text = self.view.line(line)
+        text.truncate(width, overflow="ellipsis", pad=True)
+        segments = list(text.render(self.app.console, end=""))
+        style = Style(reverse=True) if line == self.cursor else None
+        if style:
+            segments = list(Segment.apply_style(segments, post_style=style))
+        return Strip(segments).adjust_cell_length(width, self.rich_style)
+
+    def on_click(self, event: Click) -> None:
+        line = event.y + self.scroll_offset.y
+        if line == self.cursor:
+            self.post_message(self.Chosen())
+        self.go(line)

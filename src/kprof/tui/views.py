@@ -1,0 +1,206 @@
+"""The three views of a capture as lists of lines: functions, the merged call tree, every call.
+
+Each answers how many lines there are, what stands in one, and which function it is about.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from rich.text import Text
+
+from kprof.analysis.calls import Timeline
+from kprof.analysis.states import MARK_INLINE, ORPHAN
+from kprof.analysis.summary import Summary
+from kprof.report.html.paths import PathTree
+from kprof.report.units import Units, percent, safe_name
+from kprof.tui.forest import Forest, Unfolded
+
+SORTS = ("net", "elapsed", "calls", "max", "avg", "min", "name")
+
+
+class View(Protocol):
+    """What a list of lines shows."""
+
+    title: str
+
+    def __len__(self) -> int: ...
+
+    def line(self, number: int) -> Text:
+        """One line."""
+
+    def function(self, number: int) -> int:
+        """The function that a line is about, or -1."""
+
+    def find(self, number: int, step: int, functions: set[int]) -> int | None:
+        """The next line about one of `functions`."""
+
+
+def time_style(us: float) -> str:
+    """As in uftrace: ms green, s red."""
+    return "red" if us >= 1e6 else "green" if us >= 1e3 else ""
+
+
+class Functions:
+    """The function table, sorted by one of `SORTS`."""
+
+    def __init__(self, timeline: Timeline, summary: Summary) -> None:
+        self._units = Units(summary.info.clock_hz)
+        self._summary = summary
+        number = {entry.name: i for i, entry in enumerate(timeline.functions)}
+        self._rows = [(number[row.entry.name], row) for row in summary.functions]
+        self._sort = 0
+        self.title = ""
+        self.sort(0)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def sort(self, step: int = 1) -> None:
+        """Sort by the next column."""
+        self._sort = (self._sort + step) % len(SORTS)
+        key = SORTS[self._sort]
+        if key == "name":
+            self._rows.sort(key=lambda row: row[1].entry.name)
+        else:
+            self._rows.sort(key=lambda row: -(getattr(row[1], key) or 0))
+        heads = [f"{'*' if name == key else ''}{name}" for name in SORTS]
+        net, elapsed, calls, most, avg, least, name = heads
+        self.title = (
+            f"{elapsed:>12} {net:>12} {calls:>9} {most:>9} {avg:>9} {least:>9} {'% net':>7}  {name}"
+        )
+
+    def line(self, number: int) -> Text:
+        row = self._rows[number][1]
+        text = Text()
+        for ticks, width in ((row.elapsed, 12), (row.net, 12)):
+            text.append(f"{self._units.text(ticks):>{width}} ", time_style(float(ticks)))
+        text.append(f"{row.calls:>9} ")
+        for value in (row.max, row.avg, row.min):
+            text.append(f"{self._units.text(value):>9} ", time_style(float(value or 0)))
+        text.append(f"{percent(row.net, self._summary.ledger.run):>6.2f}%  ")
+        return text.append(safe_name(row.entry.name), "cyan")
+
+    def function(self, number: int) -> int:
+        return self._rows[number][0]
+
+    def place(self, function: int) -> int:
+        """The line of a function; 0 where it has none."""
+        return next((at for at, row in enumerate(self._rows) if row[0] == function), 0)
+
+    def find(self, number: int, step: int, functions: set[int]) -> int | None:
+        for away in range(1, len(self._rows) + 1):
+            at = (number + step * away) % len(self._rows)
+            if self._rows[at][0] in functions:
+                return at
+        return None
+
+
+class _Tree:
+    """What the two views that unfold have in common."""
+
+    title = ""
+
+    def __init__(self, forest: Forest, timeline: Timeline) -> None:
+        self.unfolded = Unfolded(forest)
+        self.timeline = timeline
+        self._units = Units(timeline.info.clock_hz)
+        self._names = [safe_name(entry.name) for entry in timeline.functions]
+
+    def __len__(self) -> int:
+        return len(self.unfolded)
+
+    def function(self, number: int) -> int:
+        return int(self.unfolded.forest.name[self.unfolded.lines[number][0]])
+
+    def find(self, number: int, step: int, functions: set[int]) -> int | None:
+        return self.unfolded.search(number, step, functions)
+
+    def _sign(self, number: int) -> str:
+        node, depth = self.unfolded.lines[number]
+        sign = "-" if self.unfolded.is_open(number) else " "
+        if sign == " " and self.unfolded.forest.has_children(node):
+            sign = "+"
+        return "  " * depth + sign + " "
+
+    def _figures(self, *ticks: int) -> Text:
+        text = Text()
+        for value in ticks:
+            us = float(value * 1_000_000 / self.timeline.info.clock_hz)
+            text.append(f"{self._units.text(value):>11} ", time_style(us))
+        return text
+
+
+class Graph(_Tree):
+    """The merged call tree: a line a path, the most elapsed first."""
+
+    title = f"{'elapsed':>11} {'net':>11} {'calls':>8}   call graph"
+
+    def __init__(self, tree: PathTree, timeline: Timeline) -> None:
+        self.tree = tree
+        order = np.lexsort((-tree.elapsed, tree.parent))
+        forest = Forest(tree.parent, tree.elapsed, order, tree.function)
+        walk = Unfolded(forest)
+        for line in range(len(walk) - 1, -1, -1):
+            walk.unfold_all(line, 1 << 62)
+        way = np.array([node for node, _ in walk.lines], np.int64)
+        super().__init__(Forest(tree.parent, tree.elapsed, way, tree.function), timeline)
+
+    def line(self, number: int) -> Text:
+        node, _ = self.unfolded.lines[number]
+        text = self._figures(int(self.tree.elapsed[node]), int(self.tree.net[node]))
+        text.append(f"{int(self.tree.calls[node]):>8}   {self._sign(number)}")
+        return text.append(self._names[int(self.tree.function[node])], "cyan")
+
+
+class Trace(_Tree):
+    """Every call in the order of its entry, with the inline triggers inside."""
+
+    title = f"{'time':>10} {'elapsed':>12} {'net':>11}   calls"
+
+    def __init__(self, timeline: Timeline) -> None:
+        calls, marks = timeline.calls, timeline.marks
+        self._marks = np.flatnonzero(marks.kind == MARK_INLINE)
+        self._calls = len(calls)
+        parent = np.concatenate([calls.parent, marks.parent[self._marks]])
+        event = np.concatenate([calls.entry_event, marks.event[self._marks]])
+        inline = marks.name[self._marks].astype(np.int64) + len(timeline.functions)
+        weight = np.concatenate([calls.elapsed, np.full(len(self._marks), -1)])
+        name = np.concatenate([calls.function.astype(np.int64), inline])
+        order = np.argsort(event, kind="stable")
+        super().__init__(Forest(parent, weight, order, name), timeline)
+        self._inlines = [safe_name(entry.name) for entry in timeline.inlines]
+
+    def line(self, number: int) -> Text:
+        node, _ = self.unfolded.lines[number]
+        calls = self.timeline.calls
+        if node >= self._calls:
+            mark = self._marks[node - self._calls]
+            marks = self.timeline.marks
+            text = Text(f"{self._stamp(int(marks.time[mark])):>10} ", "dim")
+            text.append(f"{self._units.text(int(marks.since[mark])):>12} {'':>11}   ")
+            text.append(self._sign(number))
+            return text.append(f"== {self._inlines[marks.name[mark]]}", "yellow")
+        text = Text(f"{self._stamp(int(calls.entry[node])):>10}  ", "dim")
+        text.append_text(self._figures(int(calls.elapsed[node]), int(calls.net[node])))
+        text.append("  " + self._sign(number))
+        text.append(self._names[calls.function[node]], "cyan")
+        context = int(calls.context[node])
+        return text.append(f"   {'system' if context == 0 else f'task {context}'}", "dim")
+
+    def function(self, number: int) -> int:
+        name = super().function(number)
+        return name if name < len(self._names) else -1
+
+    def worst(self, function: int) -> int | None:
+        """The line of the function's call of the most net time, unfolded; None: it has none."""
+        calls = self.timeline.calls
+        mine = np.flatnonzero((calls.function == function) & ((calls.flags & ORPHAN) == 0))
+        if not len(mine):
+            return None
+        return self.unfolded.reveal(int(mine[np.argmax(calls.net[mine])]))
+
+    def _stamp(self, ticks: int) -> Any:
+        us = int(ticks * 1_000_000 / self.timeline.info.clock_hz)
+        return f"{us // 1000000}:{us // 1000 % 1000:03d} {us % 1000:03d}"
