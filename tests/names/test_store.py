@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.faults import MODES, run_with_faults
 
 from kprof.errors import FileAccessError, NameFileError, UsageError
 from kprof.names import Function, Modifier, allocate, allocate_functions, parse_names, read_names
@@ -344,3 +345,7 @@ def test_plain_names_after_static_ones_have_no_source(tmp_path: Path) -> None:
     allocate_functions(path, [function(tmp_path, "f", "a.c")])
     allocate(path, ["mark"], modifier=Modifier.INLINE)
     assert read_names(path).get("mark").source == ""  # type: ignore[union-attr]
+
+
+def test_every_call_that_fails_or_kills(tmp_path: Path) -> None:
+    assert run_with_faults(tmp_path, "tests.names.fault_names", "append") >= 3 * len(MODES)
