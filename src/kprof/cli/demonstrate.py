@@ -22,7 +22,7 @@ from kprof.board.pty import Pty
 from kprof.board.session import Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.capture.open import open_capture
-from kprof.errors import BoardError, FileAccessError
+from kprof.errors import BoardError, FileAccessError, KprofError
 from kprof.files import explain
 from kprof.instrument.job import Job
 from kprof.instrument.job import run as run_instrument
@@ -59,14 +59,17 @@ class Demo:
 
     @property
     def names(self) -> Path:
+        """The name file."""
         return self.folder / "kernel.names"
 
     @property
     def kernel(self) -> Path:
+        """The kernel's image."""
         return self.folder / "kernel.elf"
 
     @property
     def dump(self) -> Path:
+        """The uploaded capture."""
         return self.folder / "dump.bin"
 
 
@@ -157,12 +160,14 @@ def _upload(demo: Demo, session: Session) -> None:
     try:
         options = UploadOptions(host=HostOptions(goodbye=True), names=demo.names, force=True)
         result = fetch(line.path, demo.dump, options)
+    except KprofError as error:
+        if failure:  # the board has stopped: nobody could answer
+            raise failure[0] from error
+        raise
     finally:
         stop.set()
         board.join()
         line.close()
-    if failure:
-        raise failure[0]
     _say(
         f"uploaded {result.records} records over {line.path} into {demo.dump} "
         f"in {result.seconds:.1f} s"
