@@ -266,10 +266,11 @@ def _named_by_macro(head: Head, items: Sequence[Item], index: int) -> Head:
     if _is_group(items, index + 2) and inside[0].is_name:
         item = inside[0]
         return replace(head, name=item.text, offset=item.start, macro=head.name)
+    typed = any(item.text not in STORAGE for item in items[_first_specifier(items, index) : index])
     for place, item in enumerate(inside[:-1]):
-        if item.text == ",":
+        if item.text == "," or (typed and not head.name.isupper()):
             break
-        if item.is_name and inside[place + 1].text == "(":
+        if _can_name(item) and inside[place + 1].text == "(":
             return replace(
                 head, name=item.text, offset=item.start, type_parts=("", ""), macro=head.name
             )

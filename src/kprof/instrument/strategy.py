@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 from kprof.instrument.edits import Edit
 from kprof.instrument.functions import Function
+from kprof.instrument.heads import TOKEN
 from kprof.instrument.shadow import Shadow
 from kprof.instrument.targets import Target
 
@@ -141,12 +142,12 @@ def _return_edits(
             edits.append(Edit(at, 2, f"{{kprof_t {name}=(", "return"))
             edits.append(Edit(stop - 1, 1, f");{leave}return {name}"))
         edits.append(Edit(stop, 0, "}"))
-    edits.append(Edit(_start_of_body(shadow, function), -1, _opening(function, entry, typed)))
+    edits.append(Edit(_start_of_body(shadow, function), -1, _opening(code, function, entry, typed)))
     edits.append(Edit(shadow.place(function.end - 1, before=False), 1, f"}}{leave}"))
     return edits
 
 
-def _opening(function: Function, entry: str, typed: bool) -> str:
+def _opening(code: str, function: Function, entry: str, typed: bool) -> str:
     if not typed:
         return f"{entry}{{"
     before, after = function.head.type_parts
@@ -158,7 +159,24 @@ def _opening(function: Function, entry: str, typed: bool) -> str:
         )
     if words[-1] in _TAGS:
         raise CannotPlant("it returns a type that has no name; give it a tag")
+    tagged = {words[index + 1] for index in range(len(words) - 1) if words[index] in _TAGS}
+    if _parameters(code, function) & (set(words) - tagged):
+        raise CannotPlant("a parameter hides the name of the type that it returns")
     return f"{entry}{{typedef {before} kprof_t{after};"
+
+
+def _parameters(code: str, function: Function) -> set[str]:
+    """The names of the parameters, of function parameters and arrays of pointers not all."""
+    names: set[str] = set()
+    depth = 0
+    last = ""
+    for match in TOKEN.finditer(code, function.head.offset, function.brace):
+        token = match[0]
+        if depth == 1 and token in (",", ")", "["):
+            names.add(last)
+        depth += (token in "([") - (token in ")]")
+        last = token
+    return names
 
 
 def _semicolon(code: str, start: int, end: int) -> int:
