@@ -16,6 +16,7 @@ from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import NameFile, parse_names
 from kprof.report.choose import report_parts
+from kprof.report.request import Request
 
 NAMES = parse_names("a/2\nb/4\nc/6\nout/8$\nin/10*\nswtch/12!\nmark/14=\nd/16\n")
 EVERY = parse_names(
@@ -61,8 +62,9 @@ def check_books(capture: Capture, names: NameFile) -> None:
         assert row.calls == int(mine.sum() - orphans.sum())
         assert row.elapsed == int(calls.elapsed[mine & outer].sum() + calls.net[orphans].sum())
     for form in ("text", "json"):
-        for trace in (False, True):
-            assert "".join(report_parts(capture, names, trace=trace, form=form)) or trace
+        for what in ("summary", "trace", "graph", "tasks", "interrupts"):
+            parts = report_parts(capture, names, Request(what=what, form=form))
+            assert "".join(parts) or what == "trace"
 
 
 @settings(max_examples=150, deadline=None)

@@ -16,7 +16,7 @@ from kprof.names import NameEntry, NameFile
 
 
 class Ledger(NamedTuple):
-    """Where the time went, in ticks: ``elapsed == net + idle + unattributed``, always.
+    """Where the time went, in ticks, always ``elapsed == net + idle + unattributed + left_out``.
 
     Attributes
     ----------
@@ -28,12 +28,15 @@ class Ledger(NamedTuple):
         In the system context with no call open on it.
     unattributed
         Below the calls that were seen entering: what ran there is not known.
+    left_out
+        The net times of the calls that filters have left out.
     """
 
     elapsed: int
     net: int
     idle: int
     unattributed: int
+    left_out: int = 0
 
     @property
     def run(self) -> int:
@@ -81,7 +84,10 @@ class Anomalies(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A whole capture in figures; times in ticks of `info.clock_hz`."""
+    """A whole capture in figures; times in ticks of `info.clock_hz`.
+
+    `longest` is the longest time between two events; `trigger_cost` what was taken out for each.
+    """
 
     info: CaptureInfo
     events: int
@@ -89,6 +95,8 @@ class Summary(NamedTuple):
     functions: tuple[FunctionFigures, ...]
     inlines: tuple[tuple[NameEntry, int], ...]
     anomalies: Anomalies
+    longest: int = 0
+    trigger_cost: Fraction = Fraction(0)
 
 
 def summarise(
@@ -131,7 +139,16 @@ def summarise(
         (entry, int(counts[entry.value])) for entry in table.inlines if counts[entry.value]
     )
     rows = _figures(table, figures)
-    return Summary(capture.info, capture.events, ledger, rows, inlines, anomalies)
+    return Summary(
+        capture.info,
+        capture.events,
+        ledger,
+        rows,
+        inlines,
+        anomalies,
+        books.longest,
+        trigger_cost,
+    )
 
 
 def _figures(table: TagTable, figures: Tally) -> tuple[FunctionFigures, ...]:

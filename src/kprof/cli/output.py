@@ -7,9 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write_product(target: Path, parts: Iterable[str]) -> None:
-    """Write the text `parts` to `target`; ``-`` is stdout."""
+def write_product(target: Path, parts: Iterable[str], *, paged: bool = False) -> None:
+    """Write the text `parts` to `target`; ``-`` is stdout.
+
+    With `paged` a terminal gets it through the user's pager, as from ``git log``.
+    """
     if str(target) == "-":
+        if paged and sys.stdout.isatty():
+            import click
+
+            click.echo_via_pager(iter(parts))
+            return
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         for part in parts:
             sys.stdout.write(part)

@@ -1,53 +1,192 @@
-"""Which report: from a capture and the options of `kprof report` to text, in parts."""
+"""Which report: from captures and a request to text, in parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kprof.capture.model import Capture
 from kprof.names import NameFile
+from kprof.report.request import Request
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from kprof.analysis.calls import Timeline
+    from kprof.analysis.filters import Filter, Mask
+    from kprof.analysis.statistics import Statistics
 
 _LINES = 4096
+_SUMMARY_SORTS = {None, "self", "net"}
 
 
 def report_parts(
-    capture: Capture, names: NameFile, *, trace: bool = False, form: str = "text"
+    capture: Capture, names: NameFile, request: Request | None = None
 ) -> Iterator[str]:
-    """The report as pieces of text to be written one after another.
+    """The report of one capture as pieces of text to be written one after another.
 
-    Parameters
-    ----------
-    trace
-        The trace instead of the summary.
-    form
-        ``text`` or ``json``.
+    Raises
+    ------
+    UsageError
+        The request names what is not there.
     """
-    if trace:
-        from kprof.analysis.calls import timeline
-        from kprof.report.trace import trace_json, trace_lines
+    request = request or Request()
+    if request.what == "summary":
+        yield from _summary(capture, names, request)
+    else:
+        from kprof.report.answers import answer
 
-        whole = timeline(capture, names)
-        if form == "json":
-            yield _json(trace_json(whole))
-            return
-        lines: list[str] = []
-        for line in trace_lines(whole):
-            lines.append(line)
-            if len(lines) == _LINES:
-                yield "\n".join(lines) + "\n"
-                lines.clear()
-        if lines:
-            yield "\n".join(lines) + "\n"
+        yield from answer(capture, names, request)
+
+
+def merged_parts(parts: Sequence[Statistics], request: Request) -> Iterator[str]:
+    """The summary of several captures: the merged figures, and a line for every capture."""
+    from kprof.analysis.statistics import merge_statistics
+    from kprof.report.many import captures_json, captures_lines
+
+    merged = merge_statistics(parts)
+    if request.form == "json":
+        yield as_json({**_statistics_json(merged, request), **captures_json(parts)})
         return
-    from kprof.analysis.summary import summarise
-    from kprof.report.summary import summary_json, summary_text
-
-    summary = summarise(capture, names)
-    yield _json(summary_json(summary)) if form == "json" else summary_text(summary)
+    yield from _statistics_text(merged, request)
+    yield "\n" + "\n".join(captures_lines(parts)) + "\n"
 
 
-def _json(value: dict[str, Any]) -> str:
+def statistics_of(capture: Capture, names: NameFile, request: Request) -> Statistics:
+    """The statistics that a request asks for, its filters applied."""
+    from kprof.analysis.statistics import statistics
+
+    cost = trigger_cost(capture, request)
+    whole = statistics(capture, names, trigger_cost=cost)
+    chosen = filter_of(capture, request)
+    if not chosen:
+        return whole
+    from kprof.analysis.calls import timeline
+    from kprof.analysis.filters import filtered_statistics
+
+    lines = timeline(capture, names, trigger_cost=cost)
+    return filtered_statistics(lines, chosen.mask(lines), whole)
+
+
+def filter_of(capture: Capture, request: Request) -> Filter:
+    """The filter of a request, its times in ticks of the capture's clock."""
+    import math
+
+    from kprof.analysis.filters import Filter
+    from kprof.analysis.times import parse_range, parse_time, to_ticks
+
+    hz = capture.info.clock_hz
+    least = start = end = None
+    if request.least is not None:
+        least = math.ceil(to_ticks(parse_time(request.least, "-t"), hz))
+    if request.span is not None:
+        first, last = parse_range(request.span, "-r")
+        start = None if first is None else math.ceil(to_ticks(first, hz))
+        end = None if last is None else math.floor(to_ticks(last, hz))
+    return Filter(
+        only=request.only,
+        without=request.without,
+        callers=request.callers,
+        hide=request.hide,
+        depth=request.depth,
+        least=least,
+        start=start,
+        end=end,
+        tasks=request.tasks,
+        match=request.match,
+    )
+
+
+def trigger_cost(capture: Capture, request: Request) -> Fraction:
+    """What a trigger costs by the request, in ticks; 0 where it does not say."""
+    from fractions import Fraction
+
+    if request.trigger_cost is None:
+        return Fraction(0)
+    from kprof.analysis.times import parse_time, to_ticks
+
+    return to_ticks(parse_time(request.trigger_cost, "--trigger-cost"), capture.info.clock_hz)
+
+
+def in_blocks(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as larger pieces of text."""
+    block: list[str] = []
+    for line in lines:
+        block.append(line)
+        if len(block) == _LINES:
+            yield "\n".join(block) + "\n"
+            block.clear()
+    if block:
+        yield "\n".join(block) + "\n"
+
+
+def as_json(value: dict[str, Any]) -> str:
+    """An object as indented JSON text."""
     import json
 
     return json.dumps(value, indent=1) + "\n"
+
+
+def _summary(capture: Capture, names: NameFile, request: Request) -> Iterator[str]:
+    plain = request.fields is None and request.sort in _SUMMARY_SORTS and not request.never
+    if plain and not _has_filter(request):
+        from kprof.analysis.summary import summarise
+        from kprof.report.summary import summary_json, summary_text
+
+        cost = 0 if request.trigger_cost is None else trigger_cost(capture, request)
+        summary = summarise(capture, names, trigger_cost=cost)  # type: ignore[arg-type]
+        yield as_json(summary_json(summary)) if request.form == "json" else summary_text(summary)
+        return
+    statistics = statistics_of(capture, names, request)
+    if request.form == "json":
+        yield as_json(_statistics_json(statistics, request))
+    else:
+        yield from _statistics_text(statistics, request)
+
+
+def _has_filter(request: Request) -> bool:
+    plain = Request()
+    names = ("only", "without", "callers", "hide", "depth", "least", "span", "tasks")
+    return any(getattr(request, name) != getattr(plain, name) for name in names)
+
+
+def _statistics_text(statistics: Statistics, request: Request) -> Iterator[str]:
+    from kprof.report.fields import field_table, parse_fields, sort_rows
+    from kprof.report.summary import summary_text
+
+    keys = [key for key in (request.sort or "").split(",") if key]
+    summary = statistics.summary()
+    if request.fields is None:
+        order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys))}
+        rows = sorted(summary.functions, key=lambda row: order[row.entry.name])
+        yield summary_text(summary._replace(functions=tuple(rows)))
+    else:
+        table = field_table(statistics, parse_fields(request.fields), keys)
+        yield summary_text(summary, table)
+    if request.never:
+        from kprof.report.units import safe_name
+
+        yield f"\nnever ran ({len(statistics.never)}):\n"
+        yield "".join(f"  {safe_name(entry.name)}\n" for entry in statistics.never)
+
+
+def _statistics_json(statistics: Statistics, request: Request) -> dict[str, Any]:
+    from kprof.report.fields import field_rows, parse_fields, sort_rows
+    from kprof.report.summary import summary_json
+
+    keys = [key for key in (request.sort or "").split(",") if key]
+    order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys))}
+    value = summary_json(statistics.summary())
+    value["functions"].sort(key=lambda row: order[row["name"]])
+    if request.fields is not None:
+        value["fields"] = field_rows(statistics, parse_fields(request.fields), keys)
+    if request.never:
+        value["never"] = [entry.name for entry in statistics.never]
+    return value
+
+
+def kept_mask(lines: Timeline, capture: Capture, request: Request) -> Mask | None:
+    """The mask of the request's filters, or None where it has none."""
+    if not _has_filter(request):
+        return None
+    return filter_of(capture, request).mask(lines)

@@ -6,6 +6,7 @@ rounded, `% real` is of the elapsed time of the run and `% net` of the time that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kprof.analysis.summary import Summary
@@ -13,14 +14,22 @@ from kprof.report.units import Units, percent, safe_name
 
 _RULE = "-" * 72
 _MOST_TAGS = 8
+_USUAL_COST = 0.3  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
+_NEAR_WRAP = 0.9
 
 
-def summary_text(summary: Summary) -> str:
-    """The summary as the paper prints it, with what was odd in the data below."""
+def summary_text(summary: Summary, table: Sequence[str] | None = None) -> str:
+    """The summary as the paper prints it, with what was odd in the data below.
+
+    Parameters
+    ----------
+    table
+        Lines to print instead of the paper's table.
+    """
     lines = [capture_line(summary), ""]
     lines += _header(summary)
     lines.append(_RULE)
-    lines += _table(summary)
+    lines += _table(summary) if table is None else table
     lines += _footer(summary)
     return "\n".join(lines) + "\n"
 
@@ -49,6 +58,9 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "run_us": units.value(ledger.run),
         "idle_us": units.value(ledger.idle),
         "unattributed_us": units.value(ledger.unattributed),
+        "left_out_us": units.value(ledger.left_out),
+        "trigger_cost_us": round(units.us(float(summary.trigger_cost)), 6),
+        "longest_gap_us": units.value(summary.longest),
         "functions": [
             {
                 "name": row.entry.name,
@@ -96,6 +108,9 @@ def _header(summary: Summary) -> list[str]:
             f"Unattributed = {units.seconds(ledger.unattributed)} ({share:.2f}%), "
             "below the calls that were seen entering"
         )
+    if ledger.left_out:
+        share = percent(ledger.left_out, ledger.elapsed)
+        lines.append(f"Left out by filters = {units.seconds(ledger.left_out)} ({share:.2f}%)")
     return lines
 
 
@@ -151,4 +166,35 @@ def _footer(summary: Summary) -> list[str]:
         said.append(f"{total} events with tags that the name file does not know: {shown}{more}")
     if said:
         lines += ["", "; ".join(said)]
+    return [*lines, "", *_honesty(summary)]
+
+
+def _honesty(summary: Summary) -> list[str]:
+    """What part of the run the triggers were, and where the figures may be wrong."""
+    units = Units(summary.info.clock_hz)
+    elapsed = summary.ledger.elapsed
+    cost = summary.trigger_cost
+    taken = summary.events * cost
+    if cost:
+        share = percent(round(taken), round(taken) + elapsed)
+        each = units.us(float(cost))
+        lines = [
+            f"{summary.events} triggers of {each:g} us were {share:.2f}% of the run; "
+            "they are taken out"
+        ]
+    else:
+        share = percent(round(summary.events * _USUAL_COST), round(units.us(elapsed)))
+        lines = [
+            f"{summary.events} triggers; of {_USUAL_COST:g} us each they would be {share:.2f}% of "
+            "the run (--trigger-cost takes them out)"
+        ]
+    if not summary.info.unwrapped:
+        wrap = 1 << summary.info.time_bits
+        if summary.longest > wrap * _NEAR_WRAP:
+            lines.append(
+                f"the longest time between two events was {units.seconds(summary.longest)}, near "
+                f"the wrap at {units.seconds(wrap)}: longer ones would be seen too short"
+            )
+    if summary.info.lost or summary.info.some_lost or summary.info.holes:
+        lines.append("events are missing from this capture: calls and contexts may be wrong")
     return lines

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kprof.analysis.calls import Timeline
+from kprof.analysis.calls import Calls, Timeline
+from kprof.analysis.filters import Mask, kept_marks
 from kprof.analysis.states import (
     MARK_IN,
     MARK_INLINE,
@@ -30,31 +32,50 @@ INDENT = "    "
 _ENTER, _LEAVE, _MARK = 0, 1, 2
 
 
-def trace_lines(timeline: Timeline) -> Iterator[str]:
-    """The lines of the trace, without line feeds."""
+def trace_lines(
+    timeline: Timeline, keep: Mask | None = None, span: tuple[int, int] | None = None
+) -> Iterator[str]:
+    """The lines of the trace, without line feeds.
+
+    Parameters
+    ----------
+    keep
+        The calls that are shown, with the inline triggers in them; None: all.
+    span
+        The first and last event that are shown; None: all.
+    """
     calls, marks = timeline.calls, timeline.marks
     units = Units(timeline.info.clock_hz)
     shown, closing = _shape(timeline)
+    marked = np.arange(len(marks))
+    if keep is not None:
+        shown &= keep
+        marked = np.flatnonzero(kept_marks(timeline, keep))
     entered = np.flatnonzero(shown & ((calls.flags & ORPHAN) == 0))
     left = np.flatnonzero(shown & closing & ((calls.flags & OPEN) == 0))
-    event = np.concatenate([calls.entry_event[entered], calls.exit_event[left], marks.event])
+    event = np.concatenate(
+        [calls.entry_event[entered], calls.exit_event[left], marks.event[marked]]
+    )
     what = np.concatenate(
         [
             np.full(len(entered), _ENTER),
             np.full(len(left), _LEAVE),
-            np.full(len(marks), _MARK),
+            np.full(len(marked), _MARK),
         ]
     )
-    row = np.concatenate([entered, left, np.arange(len(marks))])
+    row = np.concatenate([entered, left, marked])
     # At one event: first the switch, then exits from the deepest up, then the entry.
     rank = np.concatenate(
         [
             np.full(len(entered), 1),
             -calls.depth[left].astype(np.int64),
-            np.full(len(marks), -(1 << 40)),
+            np.full(len(marked), -(1 << 40)),
         ]
     )
     order = np.lexsort((rank, event))
+    if span is not None:
+        ordered = event[order]
+        order = order[(ordered >= span[0]) & (ordered <= span[1])]
     functions = [safe_name(entry.name) for entry in timeline.functions]
     inlines = [safe_name(entry.name) for entry in timeline.inlines]
     slice_start = _slice_start(timeline)
@@ -103,9 +124,19 @@ def trace_lines(timeline: Timeline) -> Iterator[str]:
                 yield f"{stamp(time)} ---- Context switch out ----"
 
 
-def trace_json(timeline: Timeline) -> dict[str, Any]:
-    """The calls and marks as a JSON object; times in microseconds, rows in the order of entry."""
+def trace_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
+    """The calls and marks as a JSON object; times in microseconds, rows in the order of entry.
+
+    Of marks in calls that are left out, `parent` is the nearest call that stays.
+    """
     calls, marks = timeline.calls, timeline.marks
+    mark_parent = marks.parent
+    if keep is not None:
+        kept = np.flatnonzero(kept_marks(timeline, keep))
+        mark_parent = _row_after(calls, keep, marks.parent)
+        calls = calls.select(keep)
+    else:
+        kept = np.arange(len(marks))
     value = Units(timeline.info.clock_hz).value
     kinds = {MARK_INLINE: "inline", MARK_IN: "switch_in", MARK_OUT: "switch_out"}
     flag_names = {OPEN: "open", ORPHAN: "orphan", RESUMED: "resumed", UNWOUND: "unwound"}
@@ -134,12 +165,22 @@ def trace_json(timeline: Timeline) -> dict[str, Any]:
                 "time_us": value(int(marks.time[i])),
                 "since_us": value(int(marks.since[i])),
                 "depth": int(marks.depth[i]),
-                "parent": int(marks.parent[i]),
+                "parent": int(mark_parent[i]),
                 "context": int(marks.context[i]),
             }
-            for i in range(len(marks))
+            for i in kept.tolist()
         ],
     }
+
+
+def _row_after(calls: Calls, keep: Mask, parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of calls as they are numbered when only `keep` stay."""
+    number = np.append(np.cumsum(keep) - 1, -1)
+    parent = parent.copy()
+    while (lost := (parent >= 0) & ~np.append(keep, True)[parent]).any():
+        parent[lost] = calls.parent[parent[lost]]
+    result: NDArray[np.int64] = np.where(parent >= 0, number[parent], -1)
+    return result
 
 
 def _shape(timeline: Timeline) -> tuple[Any, Any]:
@@ -152,7 +193,8 @@ def _shape(timeline: Timeline) -> tuple[Any, Any]:
         ]
         or [False]
     )
-    at_switch = np.isin(calls.entry_event, marks.event[marks.kind != MARK_INLINE])
+    switched = marks.event[marks.kind != MARK_INLINE]
+    at_switch = np.isin(calls.entry_event, switched) | np.isin(calls.exit_event, switched)
     orphan = (calls.flags & ORPHAN) != 0
     hidden = switching[calls.function] & (at_switch | orphan)
     closing = (calls.flags & (RESUMED | ORPHAN | UNWOUND)) != 0

@@ -24,6 +24,10 @@ class Units:
         exact = ticks * self._us
         return int(exact) if exact.denominator == 1 else round(float(exact), 3)
 
+    def us(self, ticks: float) -> float:
+        """Ticks, whole or not, as microseconds."""
+        return ticks * float(self._us)
+
     def text(self, ticks: int | None) -> str:
         """Ticks as microseconds; ``-`` for None."""
         if ticks is None:

@@ -1,0 +1,225 @@
+"""Filters: which calls a report is about. Options have the names that uftrace users know.
+
+A filter chooses rows of `Calls`; the figures of the rows that stay do not change, and the net time
+of the others is booked as left out, so that the ledger balances.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis.calls import Calls, Timeline
+from kprof.analysis.machine import Rows
+from kprof.analysis.states import MARK_INLINE
+from kprof.analysis.statistics import Gather, Statistics
+from kprof.errors import UsageError
+from kprof.names import NameEntry
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What to keep; every condition that is given must hold. Times in ticks.
+
+    Attributes
+    ----------
+    only
+        Patterns: calls of these functions and what is called below them.
+    without
+        Patterns: not these, nor what is called below them.
+    callers
+        Patterns: only the calls of these functions and those that they were called from.
+    hide
+        Patterns: not these; what they call stays.
+    depth
+        At most so many levels: below what `only` names, else from the bottom.
+    least
+        Calls of at least so much elapsed time.
+    start, end
+        Calls that began in this range.
+    tasks
+        Contexts: 0 is the system context.
+    match
+        How patterns are written: ``regex`` (searched in the name) or ``glob``.
+    """
+
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    callers: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    depth: int | None = None
+    least: int | None = None
+    start: int | None = None
+    end: int | None = None
+    tasks: tuple[int, ...] = ()
+    match: str = "regex"
+
+    def __bool__(self) -> bool:
+        return self != replace(Filter(), match=self.match)
+
+    def mask(self, timeline: Timeline) -> Mask:
+        """Which rows of `timeline.calls` stay; shape (calls,).
+
+        Raises
+        ------
+        UsageError
+            A pattern is no regular expression, or matches no function of the name file.
+        """
+        calls = timeline.calls
+        keep = np.ones(len(calls), np.bool_)
+        if self.only:
+            chosen = self._named(timeline, "-F", self.only)
+            keep &= below(calls, chosen)
+        if self.without:
+            keep &= ~below(calls, self._named(timeline, "-N", self.without))
+        if self.callers:
+            keep &= _above(calls, self._named(timeline, "-C", self.callers))
+        if self.hide:
+            keep &= ~self._named(timeline, "-H", self.hide)
+        if self.depth is not None:
+            level = _levels_below(calls, chosen) if self.only else calls.depth
+            keep &= level < self.depth
+        if self.least is not None:
+            keep &= calls.elapsed >= self.least
+        if self.start is not None:
+            keep &= calls.entry >= self.start
+        if self.end is not None:
+            keep &= calls.entry <= self.end
+        if self.tasks:
+            keep &= np.isin(calls.context, self.tasks)
+        return keep
+
+    def _named(self, timeline: Timeline, option: str, patterns: tuple[str, ...]) -> Mask:
+        names = [entry.name for entry in timeline.functions]
+        wanted = np.zeros(max(1, len(names)), np.bool_)
+        for pattern in patterns:
+            matches = matcher(pattern, self.match)
+            found = [matches(name) for name in names]
+            if not any(found):
+                raise UsageError(
+                    f"{option} {pattern}: matches no function of the name file; expected a "
+                    f"{self.match} (see kprof names list)"
+                )
+            wanted[: len(names)] |= np.array(found, np.bool_)
+        result: Mask = wanted[timeline.calls.function]
+        return result
+
+
+def matcher(pattern: str, match: str) -> Callable[[str], bool]:
+    """Does a name match? ``regex`` is searched in it, ``glob`` must match the whole.
+
+    Raises
+    ------
+    UsageError
+        The pattern is no regular expression.
+    """
+    if match == "glob":
+        return lambda name: fnmatch.fnmatchcase(name, pattern)
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(
+            f"{pattern}: is no regular expression: {error} (for a pattern like *_input: --match "
+            "glob)"
+        ) from error
+    return lambda name: compiled.search(name) is not None
+
+
+def filtered_statistics(timeline: Timeline, keep: Mask, statistics: Statistics) -> Statistics:
+    """The statistics of the rows that `keep` keeps.
+
+    Parameters
+    ----------
+    statistics
+        Those of the whole capture.
+    """
+    rows = rows_of(timeline.calls, keep)
+    gather = Gather(timeline.functions)
+    gather.add(rows)
+    functions = {f.entry.name: f for f in gather.functions.values()}
+    net = sum(f.net for f in functions.values())
+    ledger = timeline.ledger._replace(net=net, left_out=timeline.ledger.net - net)
+    return replace(
+        statistics,
+        ledger=ledger,
+        functions=functions,
+        inlines=_inlines(timeline, kept_marks(timeline, keep)),
+        never=(),
+    )
+
+
+def rows_of(calls: Calls, keep: Mask) -> Rows:
+    """Rows as the replay makes them, of the calls that stay."""
+    none = np.empty(0, np.int64)
+    return Rows(
+        calls.function[keep].astype(np.int64),
+        calls.elapsed[keep],
+        calls.net[keep],
+        (calls.wall - calls.elapsed)[keep],
+        calls.flags[keep].astype(np.int64),
+        none, none, none, none, none, none,
+    )  # fmt: skip
+
+
+def kept_marks(timeline: Timeline, keep: Mask) -> Mask:
+    """Which marks stay: inline triggers in a call that stays, switches while one is open.
+
+    What is outside all calls stays where every call does.
+    """
+    marks, calls = timeline.marks, timeline.calls
+    inside = marks.parent >= 0
+    kept = np.full(len(marks), bool(keep.all()))
+    kept[inside] = keep[marks.parent[inside]]
+    change = np.zeros(timeline.events + 2, np.int64)
+    np.add.at(change, calls.entry_event[keep], 1)
+    np.add.at(change, calls.exit_event[keep] + 1, -1)
+    switch = marks.kind != MARK_INLINE
+    kept[switch] |= np.cumsum(change)[marks.event[switch]] > 0
+    return kept
+
+
+def _inlines(timeline: Timeline, kept: Mask) -> dict[str, tuple[NameEntry, int]]:
+    marks = timeline.marks
+    chosen = marks.name[kept & (marks.kind == MARK_INLINE)]
+    counts = np.bincount(chosen, minlength=len(timeline.inlines))
+    return {e.name: (e, int(counts[i])) for i, e in enumerate(timeline.inlines) if counts[i]}
+
+
+def below(calls: Calls, chosen: Mask) -> Mask:
+    """The chosen calls and all below them."""
+    result: Mask = _levels_below(calls, chosen) < np.iinfo(np.int64).max
+    return result
+
+
+def _levels_below(calls: Calls, chosen: Mask) -> NDArray[np.int64]:
+    """How far each call is below the highest chosen one above it; the largest int where none is."""
+    level = np.full(len(calls), np.iinfo(np.int64).max, np.int64)
+    order = np.argsort(calls.depth, kind="stable")
+    bounds = np.searchsorted(calls.depth[order], np.arange(int(calls.depth.max(initial=-1)) + 2))
+    for d in range(len(bounds) - 1):
+        rows = order[bounds[d] : bounds[d + 1]]
+        parent = calls.parent[rows]
+        above = np.where(parent >= 0, level[np.maximum(parent, 0)], np.iinfo(np.int64).max)
+        inside = above < np.iinfo(np.int64).max
+        level[rows] = np.where(inside, np.where(inside, above, 0) + 1, level[rows])
+        level[rows[~inside & chosen[rows]]] = 0
+    return level
+
+
+def _above(calls: Calls, chosen: Mask) -> Mask:
+    """The chosen calls and all that they were called from."""
+    kept: Mask = chosen.copy()
+    rows = np.flatnonzero(chosen)
+    while len(rows):
+        parents = calls.parent[rows]
+        rows = np.unique(parents[parents >= 0])
+        rows = rows[~kept[rows]]
+        kept[rows] = True
+    return kept

@@ -1,0 +1,130 @@
+"""Who calls whom: the calls of a capture folded into a tree of call paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis.calls import Calls, Timeline
+from kprof.analysis.filters import Mask
+from kprof.analysis.states import ORPHAN
+
+
+@dataclass
+class Node:
+    """All calls of one function by one path; times in ticks.
+
+    Attributes
+    ----------
+    function
+        Index of `Timeline.functions`, or -1 for what stands above all paths.
+    calls
+        Calls that began in the capture (orphan exits are none).
+    total, own
+        Sums of their elapsed and net times.
+    """
+
+    function: int
+    calls: int = 0
+    total: int = 0
+    own: int = 0
+    inside: dict[int, Node] = field(default_factory=dict)
+
+    def ordered(self) -> list[Node]:
+        """What is called from here, the largest total first."""
+        return sorted(self.inside.values(), key=lambda node: (-node.total, node.function))
+
+    def merge(self, other: Node) -> None:
+        """Add the calls of another tree."""
+        waiting = [(self, other)]
+        while waiting:
+            into, node = waiting.pop()
+            into.calls += node.calls
+            into.total += node.total
+            into.own += node.own
+            for function, inside in node.inside.items():
+                waiting.append((into.inside.setdefault(function, Node(function)), inside))
+
+
+def call_tree(timeline: Timeline, keep: Mask | None = None) -> Node:
+    """The tree of all call paths; calls that are not kept hand their callees to their caller."""
+    calls = timeline.calls if keep is None else timeline.calls.select(keep)
+    path, parents, functions = paths(calls)
+    count = np.bincount(path[(calls.flags & ORPHAN) == 0], minlength=len(parents))
+    total = _sums(path, calls.elapsed, len(parents))
+    own = _sums(path, calls.net, len(parents))
+    root = Node(-1)
+    nodes: list[Node] = []
+    for i, (parent, function) in enumerate(zip(parents, functions, strict=True)):
+        node = Node(function, int(count[i]), int(total[i]), int(own[i]))
+        (nodes[parent] if parent >= 0 else root).inside[function] = node
+        nodes.append(node)
+    root.total = sum(node.total for node in root.inside.values())
+    return root
+
+
+def paths(calls: Calls) -> tuple[NDArray[np.int64], list[int], list[int]]:
+    """The path of each call, and of each path its parent path (-1: none) and function."""
+    path = np.full(len(calls), -1, np.int64)
+    parents: list[int] = []
+    functions: list[int] = []
+    rows = np.flatnonzero(calls.parent < 0)
+    order = np.argsort(calls.parent, kind="stable")
+    sorted_parents = calls.parent[order]
+    span = int(calls.function.max(initial=0)) + 1
+    while len(rows):
+        above = calls.parent[rows]
+        key = np.where(above >= 0, path[np.maximum(above, 0)] + 1, 0) * span + calls.function[rows]
+        unique, inverse = np.unique(key, return_inverse=True)
+        path[rows] = inverse + len(parents)
+        parents += (unique // span - 1).tolist()
+        functions += (unique % span).tolist()
+        first = np.searchsorted(sorted_parents, rows, "left")
+        last = np.searchsorted(sorted_parents, rows, "right")
+        rows = np.sort(order[_ranges(first, last)])
+    return path, parents, functions
+
+
+def backtraces(root: Node, function: int) -> list[tuple[tuple[int, ...], Node]]:
+    """Every path that leads to a function, from the outermost caller to it; by total time."""
+    found: list[tuple[tuple[int, ...], Node]] = []
+    open_nodes: list[tuple[tuple[int, ...], Node]] = [((), root)]
+    while open_nodes:
+        above, node = open_nodes.pop()
+        here = (*above, node.function) if node.function >= 0 else above
+        if node.function == function:
+            found.append((here, node))
+        open_nodes += [(here, inside) for inside in node.inside.values()]
+    return sorted(found, key=lambda item: (-item[1].total, item[0]))
+
+
+def callees(root: Node, function: int) -> Node:
+    """One tree of all that is called from a function, whoever called it.
+
+    A recursive call stays in the tree of the outer one.
+    """
+    merged = Node(function)
+    open_nodes = [root]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node.function == function:
+            merged.merge(node)
+        else:
+            open_nodes += node.inside.values()
+    return merged
+
+
+def _sums(path: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    result = np.zeros(size, np.int64)
+    np.add.at(result, path, values)
+    return result
+
+
+def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All of ``first[i]..last[i]`` one after another."""
+    lengths = last - first
+    starts = np.repeat(first - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    result: NDArray[np.int64] = starts + np.arange(int(lengths.sum()))
+    return result

@@ -1,0 +1,154 @@
+"""Statistics in a file, to be merged later: JSON, nothing lost.
+
+``{"kprof_statistics": 1, "clock_hz": "N/D", "captures": [...], "ledger": [...], "functions":
+{name: {"tag", "modifier", counts..., "own": {"count", "total", "squares", "least", "most",
+"histogram": {bucket: count}}, "whole", "real", "blocked"}}, "inlines", "anomalies", "never"}``;
+times are in ticks. Names may hold any character; JSON escapes them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from kprof.analysis.measures import Measure
+from kprof.analysis.statistics import FunctionStatistics, Statistics
+from kprof.analysis.summary import Anomalies, Ledger
+from kprof.capture.model import CaptureInfo
+from kprof.errors import FileAccessError, KprofError
+from kprof.files import read_bytes, write_text
+from kprof.names import Modifier, NameEntry
+
+_KEY = "kprof_statistics"
+_VERSION = 1
+_COUNTS = ("calls", "complete", "orphans", "opens", "unwound", "elapsed", "net", "wall")
+_MEASURES = ("own", "whole", "real", "blocked")
+
+
+class SavedStatisticsError(KprofError):
+    """A file that is no saved statistics, or of another version."""
+
+
+def is_saved(path: Path) -> bool:
+    """Does the file begin as saved statistics do?"""
+    try:
+        with path.open("rb") as stream:
+            return _KEY.encode() in stream.read(64)
+    except OSError:
+        return False
+
+
+def write_statistics(path: Path, statistics: Statistics) -> None:
+    """Keep statistics in a file."""
+    value = {
+        _KEY: _VERSION,
+        "clock_hz": str(statistics.info.clock_hz),
+        "source": statistics.info.source,
+        "valid_from": statistics.info.valid_from,
+        "full": statistics.info.full,
+        "captures": statistics.captures,
+        "ledger": list(statistics.ledger),
+        "longest": statistics.longest,
+        "trigger_cost": str(statistics.trigger_cost),
+        "functions": {
+            name: {
+                **_entry(one.entry),
+                **{key: getattr(one, key) for key in _COUNTS},
+                **{key: asdict(getattr(one, key)) for key in _MEASURES},
+            }
+            for name, one in statistics.functions.items()
+        },
+        "inlines": {
+            name: {**_entry(entry), "count": count}
+            for name, (entry, count) in statistics.inlines.items()
+        },
+        "anomalies": statistics.anomalies._asdict(),
+        "never": {entry.name: _entry(entry) for entry in statistics.never},
+    }
+    write_text(path, json.dumps(value, separators=(",", ":")) + "\n")
+
+
+def read_statistics(path: Path) -> Statistics:
+    """The statistics in a file.
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be read.
+    SavedStatisticsError
+        It is none, damaged, or of another version.
+    """
+    try:
+        value = json.loads(read_bytes(path))
+        version = value[_KEY]
+        if version != _VERSION:
+            raise SavedStatisticsError(
+                f"{path}: is version {version} of saved statistics; this kprof reads {_VERSION}"
+            )
+        return _statistics(value)
+    except (FileAccessError, SavedStatisticsError):
+        raise
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ZeroDivisionError,
+        RecursionError,
+    ) as error:
+        raise SavedStatisticsError(
+            f"{path}: is no statistics as kprof report --save writes them"
+        ) from error
+
+
+def _statistics(value: dict[str, Any]) -> Statistics:
+    info = replace(
+        CaptureInfo(),
+        source=str(value["source"]),
+        clock_hz=Fraction(value["clock_hz"]),
+        valid_from=str(value["valid_from"]),
+        full=bool(value["full"]),
+    )
+    functions = {}
+    for name, row in value["functions"].items():
+        one = FunctionStatistics(_name_entry(name, row))
+        for key in _COUNTS:
+            setattr(one, key, int(row[key]))
+        for key in _MEASURES:
+            setattr(one, key, _measure(row[key]))
+        functions[name] = one
+    tags = {int(tag): int(count) for tag, count in value["anomalies"]["unknown_tags"].items()}
+    others = {
+        key: int(value["anomalies"][key]) for key in Anomalies._fields if key != "unknown_tags"
+    }
+    return Statistics(
+        info=info,
+        captures=[(str(s), int(n), int(e), int(i)) for s, n, e, i in value["captures"]],
+        ledger=Ledger(*(int(part) for part in value["ledger"])),
+        functions=functions,
+        inlines={
+            name: (_name_entry(name, row), int(row["count"]))
+            for name, row in value["inlines"].items()
+        },
+        anomalies=Anomalies(unknown_tags=tags, **others),
+        never=tuple(_name_entry(name, row) for name, row in value["never"].items()),
+        longest=int(value["longest"]),
+        trigger_cost=Fraction(value["trigger_cost"]),
+    )
+
+
+def _measure(value: dict[str, Any]) -> Measure:
+    known = {one.name: value[one.name] for one in fields(Measure)}
+    known["histogram"] = {int(k): int(v) for k, v in known["histogram"].items()}
+    return Measure(**known)
+
+
+def _entry(entry: NameEntry) -> dict[str, Any]:
+    return {"tag": entry.value, "modifier": entry.modifier.value}
+
+
+def _name_entry(name: str, row: dict[str, Any]) -> NameEntry:
+    return NameEntry(name, int(row["tag"]), Modifier(row["modifier"]))

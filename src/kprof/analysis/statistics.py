@@ -1,0 +1,300 @@
+"""Statistics of every function with their distributions: mergeable, and savable as JSON.
+
+`kprof.analysis.summary` is the quick answer; this is all that the reports can be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis import states
+from kprof.analysis.clock import Clock
+from kprof.analysis.machine import Machine, Rows, replay_rows
+from kprof.analysis.measures import Measure
+from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
+from kprof.analysis.summary import Anomalies, FunctionFigures, Ledger, Summary
+from kprof.analysis.tags import TAGS, TagTable
+from kprof.analysis.tally import Groups
+from kprof.capture.model import Capture, CaptureInfo
+from kprof.errors import UsageError
+from kprof.names import NameEntry, NameFile
+
+
+@dataclass
+class FunctionStatistics:
+    """Everything that is counted of one function; times in ticks.
+
+    Attributes
+    ----------
+    entry
+        Its line in the name file.
+    calls, complete, orphans, opens, unwound
+        See `kprof.analysis.tally.Tally`.
+    elapsed, net, wall
+        Sums over all calls, as in the summary.
+    own, whole, real
+        Distributions over the complete calls: net (self), elapsed (total) and wall time.
+    blocked
+        Distribution of wall less elapsed.
+    """
+
+    entry: NameEntry
+    calls: int = 0
+    complete: int = 0
+    orphans: int = 0
+    opens: int = 0
+    unwound: int = 0
+    elapsed: int = 0
+    net: int = 0
+    wall: int = 0
+    own: Measure = field(default_factory=Measure)
+    whole: Measure = field(default_factory=Measure)
+    real: Measure = field(default_factory=Measure)
+    blocked: Measure = field(default_factory=Measure)
+
+    def merge(self, other: FunctionStatistics) -> None:
+        """Add the calls of another."""
+        for name in ("calls", "complete", "orphans", "opens", "unwound", "elapsed", "net", "wall"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("own", "whole", "real", "blocked"):
+            getattr(self, name).merge(getattr(other, name))
+
+
+@dataclass
+class Statistics:
+    """Statistics of one capture or of several merged.
+
+    Attributes
+    ----------
+    info
+        Of the capture; of several, what the report's first line says of them.
+    captures
+        (source, events, elapsed, idle) of each that was merged.
+    functions
+        By name, those that ran.
+    never
+        Functions of the name file that did not run.
+    """
+
+    info: CaptureInfo
+    captures: list[tuple[str, int, int, int]]
+    ledger: Ledger
+    functions: dict[str, FunctionStatistics]
+    inlines: dict[str, tuple[NameEntry, int]]
+    anomalies: Anomalies
+    never: tuple[NameEntry, ...] = ()
+    longest: int = 0
+    trigger_cost: Fraction = Fraction(0)
+
+    @property
+    def events(self) -> int:
+        """Events of all captures."""
+        return sum(events for _, events, _, _ in self.captures)
+
+    def summary(self) -> Summary:
+        """The same as the summary's figures, by net time."""
+        rows = [
+            FunctionFigures(
+                entry=f.entry,
+                calls=f.calls,
+                complete=f.complete,
+                elapsed=f.elapsed,
+                net=f.net,
+                wall=f.wall,
+                max=f.own.most,
+                avg=f.own.total // f.own.count if f.own.count else None,
+                min=f.own.least,
+            )
+            for f in sorted(self.functions.values(), key=lambda f: -f.net)
+        ]
+        inlines = tuple(self.inlines.values())
+        return Summary(
+            self.info,
+            self.events,
+            self.ledger,
+            tuple(rows),
+            inlines,
+            self.anomalies,
+            self.longest,
+            self.trigger_cost,
+        )
+
+
+def statistics(
+    capture: Capture,
+    names: NameFile,
+    *,
+    trigger_cost: Fraction = Fraction(0),
+    fast: bool | None = None,
+) -> Statistics:
+    """Replay a capture into statistics; memory does not grow with the capture."""
+    if fast is None:
+        from kprof.analysis.fast import pays
+
+        fast = pays(capture.events)
+    table = TagTable.of(names)
+    machine = Machine(table, fast=fast)
+    clock = Clock(capture.info, trigger_cost)
+    counts = np.zeros(TAGS, np.int64)
+    gather = Gather(table.functions)
+    for rows in replay_rows(capture, table, machine, clock, counts):
+        gather.add(rows)
+    state = machine.state
+    ledger = Ledger(
+        elapsed=clock.time,
+        net=sum(f.net for f in gather.functions.values()),
+        idle=int(state[states.IDLE]),
+        unattributed=int(state[states.UNATTRIBUTED]),
+    )
+    switches, contexts = int(state[states.SWITCHES]), int(state[states.CONTEXTS]) - 1
+    whole = gather.close(capture, table, ledger, counts, switches, contexts)
+    return replace(whole, longest=clock.longest, trigger_cost=trigger_cost)
+
+
+class Gather:
+    """Collects rows into the statistics of functions."""
+
+    def __init__(self, entries: tuple[NameEntry, ...]) -> None:
+        self._entries = entries
+        self.functions: dict[int, FunctionStatistics] = {}
+
+    def add(self, rows: Rows) -> None:
+        """Count these rows."""
+        if not len(rows.fn):
+            return
+        order = np.argsort(rows.fn.astype(np.uint16), kind="stable")
+        groups = Groups(rows.fn)
+        bounds = np.cumsum(groups.counts)[:-1]
+        parts = [
+            np.split(column[order], bounds)
+            for column in (rows.flags, rows.elapsed, rows.net, rows.away)
+        ]
+        for fn, flags, elapsed, net, away in zip(groups.which.tolist(), *parts, strict=True):
+            self._add(fn, flags, elapsed, net, away)
+
+    def _add(
+        self,
+        fn: int,
+        flags: NDArray[np.int64],
+        elapsed: NDArray[np.int64],
+        net: NDArray[np.int64],
+        away: NDArray[np.int64],
+    ) -> None:
+        into = self.functions.get(fn)
+        if into is None:
+            into = self.functions[fn] = FunctionStatistics(self._entries[fn])
+        orphan = (flags & ORPHAN) != 0
+        partial = orphan | ((flags & OPEN) != 0)
+        outer = ((flags & INNER) == 0) & ~orphan
+        into.orphans += int(orphan.sum())
+        into.opens += int(partial.sum() - orphan.sum())
+        into.unwound += int(((flags & UNWOUND) != 0).sum())
+        into.calls += int(len(flags) - orphan.sum())
+        into.complete += int(len(flags) - partial.sum())
+        into.net += int(net.sum())
+        into.elapsed += int(elapsed[outer].sum() + net[orphan].sum())
+        into.wall += int((elapsed + away)[outer].sum() + net[orphan].sum())
+        done = ~partial
+        into.own.merge(Measure.of(net[done]))
+        into.whole.merge(Measure.of(elapsed[done]))
+        into.real.merge(Measure.of((elapsed + away)[done]))
+        into.blocked.merge(Measure.of(away[done]))
+
+    def close(
+        self,
+        capture: Capture,
+        table: TagTable,
+        ledger: Ledger,
+        counts: NDArray[np.int64],
+        switches: int,
+        contexts: int,
+    ) -> Statistics:
+        """The statistics of what was gathered."""
+        mine = self.functions.values()
+        unknown = np.flatnonzero((table.ops == states.SPECIAL + states.UNKNOWN) & (counts > 0))
+        anomalies = Anomalies(
+            orphan_exits=sum(f.orphans for f in mine),
+            open_calls=sum(f.opens for f in mine),
+            unwound_calls=sum(f.unwound for f in mine),
+            unknown_tags={int(tag): int(counts[tag]) for tag in unknown},
+            context_switches=switches,
+            contexts=contexts,
+        )
+        return Statistics(
+            info=capture.info,
+            captures=[(capture.info.source, capture.events, ledger.elapsed, ledger.idle)],
+            ledger=ledger,
+            functions={f.entry.name: f for f in mine},
+            inlines={
+                entry.name: (entry, int(counts[entry.value]))
+                for entry in table.inlines
+                if counts[entry.value]
+            },
+            anomalies=anomalies,
+            never=tuple(e for i, e in enumerate(table.functions) if i not in self.functions),
+        )
+
+
+def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
+    """One out of several; exact, and the same in any order but for the order of `captures`.
+
+    Raises
+    ------
+    UsageError
+        There is none, or their clocks differ.
+    """
+    every = list(parts)
+    if not every:
+        raise UsageError("no captures to merge; expected at least one")
+    clocks = {part.info.clock_hz for part in every}
+    if len(clocks) > 1:
+        shown = ", ".join(f"{part.info.source}: {part.info.clock_hz} Hz" for part in every)
+        raise UsageError(f"captures with different clocks cannot be merged: {shown}")
+    functions: dict[str, FunctionStatistics] = {}
+    inlines: dict[str, tuple[NameEntry, int]] = {}
+    for part in every:
+        for name, one in part.functions.items():
+            functions.setdefault(name, FunctionStatistics(one.entry)).merge(one)
+        for name, (entry, count) in part.inlines.items():
+            inlines[name] = (entry, count + inlines.get(name, (entry, 0))[1])
+    sources = [source for part in every for source, _, _, _ in part.captures]
+    known = {entry.name: entry for part in every for entry in part.never}
+    info = every[0].info
+    if len(sources) > 1:
+        info = replace(
+            CaptureInfo(),
+            source=f"{len(sources)} captures",
+            clock_hz=info.clock_hz,
+            full=any(part.info.full for part in every),
+            valid_from="merged: " + ", ".join(sources[:4]) + (", ..." if len(sources) > 4 else ""),
+        )
+    return Statistics(
+        info=info,
+        captures=[capture for part in every for capture in part.captures],
+        ledger=Ledger(*(sum(column) for column in zip(*(p.ledger for p in every), strict=True))),
+        functions=functions,
+        inlines=inlines,
+        anomalies=_merge_anomalies([part.anomalies for part in every]),
+        never=tuple(entry for name, entry in known.items() if name not in functions),
+        longest=max(part.longest for part in every),
+        trigger_cost=every[0].trigger_cost,
+    )
+
+
+def _merge_anomalies(parts: list[Anomalies]) -> Anomalies:
+    tags: dict[int, int] = {}
+    for part in parts:
+        for tag, count in part.unknown_tags.items():
+            tags[tag] = tags.get(tag, 0) + count
+    sums: Mapping[str, Any] = {
+        name: sum(getattr(part, name) for part in parts)
+        for name in Anomalies._fields
+        if name != "unknown_tags"
+    }
+    return Anomalies(unknown_tags=tags, **sums)

@@ -1,0 +1,192 @@
+"""Tasks and interrupts: slices of contexts, and functions that appear on whatever runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis.calls import Timeline
+from kprof.analysis.measures import Measure
+from kprof.analysis.states import MARK_INLINE, MARK_OUT, OPEN, ORPHAN
+
+Column = NDArray[np.int64]
+_FEW_CALLERS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """What ran when: one row for every stretch of one context; times in ticks.
+
+    Attributes
+    ----------
+    start, end
+        int64.
+    context
+        int64; 0 is the system context.
+    """
+
+    start: Column
+    end: Column
+    context: Column
+
+
+@dataclass(frozen=True)
+class Task:
+    """One context; times in ticks.
+
+    Attributes
+    ----------
+    context
+        Its number, 0 the system context.
+    name
+        The lowest function seen in it, or "".
+    slices
+        How often it was switched in.
+    run
+        Time on the processor; of the system context, its idle time is not in it.
+    longest
+        Its longest slice.
+    longest_away
+        The longest time between two slices.
+    """
+
+    context: int
+    name: str
+    slices: int
+    run: int
+    longest: int
+    longest_away: int
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """One interrupt function; times in ticks.
+
+    Attributes
+    ----------
+    function
+        Index of `Timeline.functions`.
+    duration
+        Elapsed times, interrupts on top of it taken out.
+    period
+        Times from one entry to the next.
+    nested
+        The most interrupts that it ran on top of.
+    """
+
+    function: int
+    duration: Measure
+    period: Measure
+    nested: int
+
+
+def slices(timeline: Timeline) -> Slices:
+    """The slices of a capture; before the first switch runs what the replay found out."""
+    marks = timeline.marks
+    switch = np.flatnonzero(marks.kind != MARK_INLINE)
+    out = marks.kind[switch] == MARK_OUT
+    times = marks.time[switch]
+    end = timeline.ledger.elapsed
+    first = 1
+    if len(switch):
+        first = int(marks.context[switch[0]]) if out[0] else 0
+    running = np.where(out, 0, marks.context[switch])
+    return Slices(
+        np.concatenate([[0], times]).astype(np.int64),
+        np.concatenate([times, [end]]).astype(np.int64),
+        np.concatenate([[first], running]).astype(np.int64),
+    )
+
+
+def tasks(timeline: Timeline) -> list[Task]:
+    """Every context, the system context first."""
+    rows = slices(timeline)
+    calls = timeline.calls
+    found = []
+    for context in np.unique(np.concatenate([rows.context, calls.context])).tolist():
+        mine = rows.context == context
+        lengths = (rows.end - rows.start)[mine]
+        away = rows.start[mine][1:] - rows.end[mine][:-1]
+        lowest = np.flatnonzero((calls.context == context) & (calls.parent < 0))
+        name = ""
+        if len(lowest):
+            longest = lowest[np.argmax(calls.wall[lowest])]
+            name = timeline.functions[int(calls.function[longest])].name
+        run = int(lengths.sum()) - (timeline.ledger.idle if context == 0 else 0)
+        found.append(
+            Task(
+                context,
+                name,
+                int(mine.sum()),
+                run,
+                int(lengths.max(initial=0)),
+                int(away.max(initial=0)),
+            )
+        )
+    return found
+
+
+def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list[int]:
+    """The functions that interrupts enter by.
+
+    Those that are named; else those that were seen both with nothing below them and on at
+    least three different functions: interrupts come on whatever runs, on idle time too.
+    """
+    from kprof.analysis.questions import function_number
+
+    if named:
+        return sorted(function_number(timeline, name) for name in named)
+    calls = timeline.calls
+    seen = (calls.flags & ORPHAN) == 0
+    parent = np.where(calls.parent >= 0, calls.function[np.maximum(calls.parent, 0)], -1)
+    pairs = np.unique(np.stack([calls.function[seen], parent[seen]]), axis=1)
+    found = []
+    for function in np.unique(pairs[0]).tolist():
+        on = pairs[1][pairs[0] == function]
+        others = on[(on >= 0) & (on != function)]
+        if (on < 0).any() and len(others) >= _FEW_CALLERS:
+            found.append(function)
+    return found
+
+
+def interrupts(timeline: Timeline, functions: list[int]) -> list[Interrupt]:
+    """How long each interrupt function ran, how often it came, and on how many others."""
+    calls = timeline.calls
+    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
+    inside = interrupt_time(timeline, is_root)
+    level = np.zeros(len(calls), np.int64)
+    for row in np.flatnonzero(is_root).tolist():
+        parent = int(calls.parent[row])
+        while parent >= 0:
+            level[row] += is_root[parent]
+            parent = int(calls.parent[parent])
+    found = []
+    for function in functions:
+        rows = np.flatnonzero(is_root & (calls.function == function))
+        own = calls.elapsed[rows] - inside[rows]
+        entries = np.sort(calls.entry[rows])
+        period = entries[1:] - entries[:-1]
+        found.append(
+            Interrupt(
+                function, Measure.of(own), Measure.of(period), int(level[rows].max(initial=0))
+            )
+        )
+    return found
+
+
+def interrupt_time(timeline: Timeline, is_root: NDArray[np.bool_]) -> Column:
+    """The time that interrupts took on top of each call, shape (calls,); nested ones once."""
+    calls = timeline.calls
+    parents, roots = calls.parent.tolist(), is_root.tolist()
+    total = [0] * len(calls)
+    rows = np.flatnonzero(is_root)
+    for row, elapsed in zip(rows.tolist(), calls.elapsed[rows].tolist(), strict=True):
+        above = parents[row]
+        while above >= 0:
+            total[above] += elapsed
+            if roots[above]:
+                break
+            above = parents[above]
+    return np.array(total, np.int64)

@@ -1,0 +1,101 @@
+"""What `kprof report` does with its options: open, ask, write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kprof.capture.model import Capture
+from kprof.cli.output import write_product
+from kprof.cli.source import open_with_names
+from kprof.errors import UsageError
+from kprof.names import NameFile
+from kprof.report.choose import merged_parts, report_parts, statistics_of
+from kprof.report.request import Request, make_request
+
+if TYPE_CHECKING:
+    from kprof.analysis.statistics import Statistics
+
+_PAGED = ("trace", "graph", "worst", "around")
+
+
+def run_report(options: dict[str, Any]) -> None:
+    """One report, from the options of the command line."""
+    contexts = options.pop("contexts")
+    chosen = options.pop("tasks")
+    request = make_request({**options, "tasks": contexts})
+    request = _with_tasks(request, chosen)
+    dumps: Sequence[str] = options["dumps"]
+    target = Path(options["output"])
+    if len(dumps) > 1 or _is_saved(dumps[0]):
+        if request.what != "summary" or options["html"] is not None:
+            raise UsageError("several captures have one summary; expected one DUMP for the rest")
+        parts = load_many(dumps, options, request)
+        _save(parts, options["save"])
+        write_product(target, merged_parts(parts, request))
+        return
+    run = open_one(dumps[0], options)
+    if options["html"] is not None:
+        from kprof.cli.page import write_page
+
+        write_page(
+            options["html"],
+            run,
+            dumps[0],
+            options["names"],
+            options["diff_with"],
+            with_sources=options["sources"],
+        )
+        return
+    if options["save"] is not None:
+        _save([statistics_of(*run, request)], options["save"])
+    paged = request.form == "text" and request.what in _PAGED
+    write_product(target, report_parts(*run, request), paged=paged)
+
+
+def open_one(dump: str, options: dict[str, Any]) -> tuple[Capture, NameFile]:
+    """A capture and its name file by the options of `kprof.cli.choices.capture_options`."""
+    return open_with_names(
+        dump,
+        options["names"],
+        valid=options["valid"],
+        previous=options["previous"],
+        record_order=options["record_order"],
+    )
+
+
+def load_many(dumps: Sequence[str], options: dict[str, Any], request: Request) -> list[Statistics]:
+    """The statistics of captures, and of saved statistics, in their order."""
+    from kprof.analysis.saved import read_statistics
+
+    return [
+        read_statistics(Path(dump))
+        if _is_saved(dump)
+        else statistics_of(*open_one(dump, options), request)
+        for dump in dumps
+    ]
+
+
+def _with_tasks(request: Request, chosen: tuple[int, ...]) -> Request:
+    from dataclasses import replace
+
+    return replace(request, tasks=chosen)
+
+
+def _is_saved(dump: str) -> bool:
+    """Is it a file that `--save` wrote?"""
+    if not dump.endswith(".json"):
+        return False
+    from kprof.analysis.saved import is_saved
+
+    return is_saved(Path(dump))
+
+
+def _save(parts: Sequence[Statistics], target: str | None) -> None:
+    if target is None:
+        return
+    from kprof.analysis.saved import write_statistics
+    from kprof.analysis.statistics import merge_statistics
+
+    write_statistics(Path(target), merge_statistics(parts))

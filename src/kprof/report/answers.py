@@ -1,0 +1,152 @@
+"""The reports that look at single calls: trace, graph, distributions, worst cases, tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kprof.analysis.calls import Timeline, timeline
+from kprof.analysis.filters import Mask
+from kprof.analysis.measures import Measure
+from kprof.analysis.questions import (
+    around,
+    calls_of,
+    function_number,
+    inside_of,
+    intervals,
+    worst_calls,
+)
+from kprof.capture.model import Capture
+from kprof.names import NameFile
+from kprof.report.choose import as_json, in_blocks, kept_mask, trigger_cost
+from kprof.report.distribution import distribution_json, distribution_lines
+from kprof.report.request import Request
+from kprof.report.trace import trace_json, trace_lines
+from kprof.report.units import Units, percent, safe_name
+
+
+def answer(capture: Capture, names: NameFile, request: Request) -> Iterator[str]:
+    """The report that `request.what` names, in parts."""
+    lines = timeline(capture, names, trigger_cost=trigger_cost(capture, request))
+    keep = kept_mask(lines, capture, request)
+    if request.form == "json":
+        yield as_json(_json(lines, keep, request))
+        return
+    yield from in_blocks(_text(lines, keep, request))
+    if keep is not None and request.what in ("trace", "graph"):
+        yield _left_out(lines, keep)
+
+
+def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]:
+    units = Units(lines.info.clock_hz)
+    what, subject = request.what, request.subject
+    if what == "trace":
+        yield from trace_lines(lines, keep)
+    elif what == "graph":
+        from kprof.report.graph import graph_lines
+
+        yield from graph_lines(lines, subject[0] if subject else "", keep)
+    elif what == "hist":
+        function = function_number(lines, subject[0])
+        rows = _kept_rows(lines, keep, function)
+        name = safe_name(subject[0])
+        yield from distribution_lines(
+            f"{name}, total (elapsed)", Measure.of(lines.calls.elapsed[rows]), units
+        )
+        yield ""
+        yield from distribution_lines(
+            f"{name}, self (net)", Measure.of(lines.calls.net[rows]), units
+        )
+    elif what == "worst":
+        yield from _worst(lines, subject[0], request.many, units)
+    elif what == "around":
+        yield from trace_lines(lines, *_around(lines, request))
+    elif what == "between":
+        times, lonely = intervals(lines, subject[0], subject[1])
+        title = f"{safe_name(subject[0])} to {safe_name(subject[1])}"
+        yield from distribution_lines(title, Measure.of(times), units)
+        if lonely:
+            yield f"  {lonely} {safe_name(subject[0])} without a {safe_name(subject[1])} after it"
+    elif what == "interrupts":
+        from kprof.report.tasks import interrupt_lines
+
+        yield from interrupt_lines(lines, request.irqs)
+    else:
+        from kprof.report.tasks import task_lines
+
+        yield from task_lines(lines)
+
+
+def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any]:
+    units = Units(lines.info.clock_hz)
+    what, subject = request.what, request.subject
+    if what == "graph":
+        from kprof.report.graph import graph_json
+
+        return graph_json(lines, keep)
+    if what == "hist":
+        rows = _kept_rows(lines, keep, function_number(lines, subject[0]))
+        return {
+            "name": subject[0],
+            "total": distribution_json(Measure.of(lines.calls.elapsed[rows]), units),
+            "self": distribution_json(Measure.of(lines.calls.net[rows]), units),
+        }
+    if what == "between":
+        times, lonely = intervals(lines, subject[0], subject[1])
+        return {**distribution_json(Measure.of(times), units), "without": lonely}
+    if what == "interrupts":
+        from kprof.report.tasks import interrupts_json
+
+        return interrupts_json(lines, request.irqs)
+    if what == "tasks":
+        from kprof.report.tasks import tasks_json
+
+        return tasks_json(lines)
+    if what == "worst":
+        function = function_number(lines, subject[0])
+        keep = np.zeros(len(lines.calls), np.bool_)
+        for row in worst_calls(lines, function, request.many).tolist():
+            keep |= inside_of(lines, row)
+    if what == "around":
+        keep, _ = _around(lines, request)
+    return trace_json(lines, keep)
+
+
+def _worst(lines: Timeline, name: str, many: int, units: Units) -> Iterator[str]:
+    rows = worst_calls(lines, function_number(lines, name), many)
+    for place, row in enumerate(rows.tolist()):
+        if place:
+            yield ""
+        total, net = (units.text(int(c[row])) for c in (lines.calls.elapsed, lines.calls.net))
+        yield f"# {place + 1}: {safe_name(name)}, {total} us total, {net} us net"
+        span = (int(lines.calls.entry_event[row]), int(lines.calls.exit_event[row]))
+        yield from trace_lines(lines, inside_of(lines, row), span)
+    if not len(rows):
+        yield f"{safe_name(name)}: no complete call"
+
+
+def _around(lines: Timeline, request: Request) -> tuple[Mask, tuple[int, int]]:
+    """The calls that run at the events around a time, and those events."""
+    import math
+
+    from kprof.analysis.times import parse_time, to_ticks
+
+    time = math.floor(to_ticks(parse_time(request.subject[0], "--around"), lines.info.clock_hz))
+    first, last = around(lines, time, 2 * request.many)
+    keep: Mask = (lines.calls.entry_event <= last) & (lines.calls.exit_event >= first)
+    return keep, (first, last)
+
+
+def _kept_rows(lines: Timeline, keep: Mask | None, function: int) -> Any:
+    rows = calls_of(lines, function)
+    return rows if keep is None else rows[keep[rows]]
+
+
+def _left_out(lines: Timeline, keep: Mask) -> str:
+    net = int(lines.calls.net[~keep].sum())
+    units = Units(lines.info.clock_hz)
+    share = percent(net, lines.ledger.elapsed)
+    calls = int((~keep).sum())
+    return f"# left out by filters: {calls} calls, {units.text(net)} us net ({share:.2f}%)\n"

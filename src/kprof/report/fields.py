@@ -1,0 +1,168 @@
+"""The summary with fields of the user's choice, and the order of its rows.
+
+The names are uftrace's: ``total`` is elapsed time on the processor, ``self`` net time; ``wall``
+includes the time switched out and ``blocked`` is the difference. -avg, -min, -max, -stdv and
+percentiles are over complete calls; percentiles alone are of self, as the paper's max/avg/min are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+from kprof.analysis.measures import Measure
+from kprof.analysis.statistics import FunctionStatistics, Statistics
+from kprof.errors import UsageError
+from kprof.report.units import Units, percent, safe_name
+
+Value = int | float | str | None
+_KINDS = {"total": "whole", "self": "own", "wall": "real", "blocked": "blocked"}
+_SHAPES = ("avg", "min", "max", "stdv")
+_ALIASES = {
+    "calls": "call",
+    "elapsed": "total",
+    "net": "self",
+    "avg": "self-avg",
+    "max": "self-max",
+    "min": "self-min",
+    "stdv": "self-stdv",
+    "stdev": "self-stdv",
+    "error": "self-err",
+    "median": "p50",
+    "func": "name",
+    "function": "name",
+    "pct": "pct_real",
+}
+_PLAIN = ("call", "size", "pct_real", "pct_net", "name")
+_PERCENTILE = re.compile(r"(?:(total|self|wall|blocked)-)?p([0-9]{1,2}(?:\.[0-9]+)?|100)")
+DEFAULT = ("total", "self", "call")
+
+
+def field_names() -> list[str]:
+    """Every field, percentiles by example."""
+    names = [kind + tail for kind in _KINDS for tail in ("", *(f"-{shape}" for shape in _SHAPES))]
+    return [*names, "self-err", "p50", "p90", "p99", "p99.9", "total-p99", *_PLAIN[:-1]]
+
+
+def parse_fields(text: str, option: str = "-f") -> list[str]:
+    """The fields of ``a,b,c``; with ``+a,b`` after the default ones.
+
+    Raises
+    ------
+    UsageError
+        A name is no field; the message has the nearest.
+    """
+    start = list(DEFAULT) if text.startswith("+") else []
+    return start + [_field(name.strip(), option) for name in text.lstrip("+").split(",") if name]
+
+
+def sort_rows(statistics: Statistics, keys: Sequence[str]) -> list[FunctionStatistics]:
+    """The functions by these fields, the largest first; names in their own order."""
+    rows = sorted(statistics.functions.values(), key=lambda f: f.entry.name)
+    for key in reversed(keys or ["self"]):
+        name = _field(key, "-s")
+        if name == "name":
+            rows.sort(key=lambda f: f.entry.name)
+        else:
+            value = _reader(name, statistics)
+            rows.sort(key=lambda f, value=value: _order(value(f)))  # type: ignore[misc]
+    return rows
+
+
+def field_rows(
+    statistics: Statistics, fields: Sequence[str], keys: Sequence[str]
+) -> list[dict[str, Value]]:
+    """A row of values for every function, times in microseconds."""
+    readers = [(name, _reader(name, statistics)) for name in fields if name != "name"]
+    units = Units(statistics.info.clock_hz)
+    rows: list[dict[str, Value]] = []
+    for function in sort_rows(statistics, keys):
+        row: dict[str, Value] = {}
+        for name, read in readers:
+            row[name] = _in_us(read(function), name, units)
+        row["name"] = function.entry.name
+        rows.append(row)
+    return rows
+
+
+def field_table(statistics: Statistics, fields: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """The lines of the table."""
+    shown = [name for name in fields if name != "name"]
+    cells = [[*(_title(name) for name in shown), "name"]]
+    for row in field_rows(statistics, shown, keys):
+        cells.append([*(_text(row[name], name) for name in shown), safe_name(str(row["name"]))])
+    widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
+    return [
+        "  ".join([*(line[i].rjust(widths[i]) for i in range(len(shown))), line[-1]])
+        for line in cells
+    ]
+
+
+def _field(name: str, option: str) -> str:
+    import difflib
+
+    name = _ALIASES.get(name, name)
+    known = [*field_names(), "name"]
+    if name in known or _PERCENTILE.fullmatch(name):
+        return name
+    near = difflib.get_close_matches(name, [*known, *_ALIASES], 3)
+    hint = f"do you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"
+    raise UsageError(f"{option} {name}: is no field; {hint}")
+
+
+def _reader(name: str, statistics: Statistics) -> Callable[[FunctionStatistics], Value]:
+    ledger = statistics.ledger
+    if name == "call":
+        return lambda f: f.calls
+    if name == "size":
+        return lambda _: None  # a name file does not know how large a function is
+    if name == "pct_real":
+        return lambda f: percent(f.net, ledger.elapsed)
+    if name == "pct_net":
+        return lambda f: percent(f.net, ledger.run)
+    sums = {"total": "elapsed", "self": "net", "wall": "wall"}
+    if name in sums:
+        return lambda f: int(getattr(f, sums[name]))
+    if name == "blocked":
+        return lambda f: f.wall - f.elapsed
+    if name == "self-err":
+        # Both ends of an interval fall between two ticks: a mean of n is off by 0.41/sqrt(n).
+        return lambda f: 0.41 / math.sqrt(f.own.count) if f.own.count else None
+    found = _PERCENTILE.fullmatch(name)
+    if found:
+        kind, share = _KINDS[found[1] or "self"], float(found[2])
+        return lambda f: _measure(f, kind).percentile(share)
+    kind_name, shape = name.rsplit("-", 1)
+    kind = _KINDS[kind_name]
+    attribute = {"avg": "mean", "min": "least", "max": "most", "stdv": "deviation"}[shape]
+    return lambda f: getattr(_measure(f, kind), attribute)
+
+
+def _measure(function: FunctionStatistics, kind: str) -> Measure:
+    measure: Measure = getattr(function, kind)
+    return measure
+
+
+def _order(value: Value) -> float:
+    return -value if isinstance(value, (int, float)) else math.inf
+
+
+def _in_us(value: Value, name: str, units: Units) -> Value:
+    if name in _PLAIN or not isinstance(value, (int, float)):
+        return value
+    return units.value(value) if isinstance(value, int) else round(units.us(value), 3)
+
+
+def _title(name: str) -> str:
+    return name if name in _PLAIN else f"{name} us"
+
+
+def _text(value: Value, name: str) -> str:
+    if value is None:
+        return "-"
+    if name.startswith("pct"):
+        return f"{value:.2f}%"
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
+    return str(value)

@@ -1,0 +1,56 @@
+"""Several captures side by side: one line for each, and its share of every function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kprof.analysis.statistics import Statistics
+from kprof.report.units import Units, percent, safe_name
+
+_COLUMNS = 8
+
+
+def captures_lines(parts: Sequence[Statistics]) -> list[str]:
+    """A line for every capture; below, the net time of each function in each of a few."""
+    units = Units(parts[0].info.clock_hz)
+    captures = [capture for part in parts for capture in part.captures]
+    lines = [f"{'':>4}  {'events':>10}  {'elapsed us':>12}  {'idle':>7}  capture"]
+    for number, (source, events, elapsed, idle) in enumerate(captures, 1):
+        share = f"{percent(idle, elapsed):.2f}%"
+        lines.append(
+            f"{f'#{number}':>4}  {events:>10}  {units.text(elapsed):>12}  {share:>7}  "
+            f"{safe_name(source)}"
+        )
+    if not 1 < len(parts) <= _COLUMNS:
+        return lines
+    heads = [f"{f'#{number}':>10}" for number in range(1, len(parts) + 1)]
+    lines += ["", "net us in each:", "  ".join(heads) + "  name"]
+    names = {name for part in parts for name in part.functions}
+    total = {name: sum(_net(part, name) for part in parts) for name in names}
+    for name in sorted(names, key=lambda name: (-total[name], name)):
+        cells = [f"{units.text(_net(part, name)):>10}" for part in parts]
+        lines.append("  ".join(cells) + f"  {safe_name(name)}")
+    return lines
+
+
+def captures_json(parts: Sequence[Statistics]) -> dict[str, Any]:
+    """The same values as a JSON object."""
+    value = Units(parts[0].info.clock_hz).value
+    return {
+        "captures": [
+            {
+                "source": source,
+                "events": events,
+                "elapsed_us": value(elapsed),
+                "idle_us": value(idle),
+            }
+            for part in parts
+            for source, events, elapsed, idle in part.captures
+        ]
+    }
+
+
+def _net(part: Statistics, name: str) -> int:
+    function = part.functions.get(name)
+    return function.net if function else 0
