@@ -27,6 +27,10 @@ def command(dump: str, names: str | None, valid: str | None) -> None:
         raise MissingExtraError("kprof tui", "tui") from error
     from kprof.analysis.calls import timeline
     from kprof.analysis.summary import summarise
+    from kprof.cli.page import source_root
+    from kprof.report.annotate import source_places
 
     capture, name_file = open_with_names(dump, names, valid=valid)
-    Browser(timeline(capture, name_file), summarise(capture, name_file)).run()
+    root = source_root(dump, names, capture)
+    places = source_places(name_file, root) if root else {}
+    Browser(timeline(capture, name_file), summarise(capture, name_file), places).run()

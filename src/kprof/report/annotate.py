@@ -48,25 +48,34 @@ def definitions(path: Path, names: NameFile) -> SourceFile | None:
         return None
 
 
-def source_links(names: NameFile, root: Path) -> dict[str, str]:
-    """Addresses ``file:///path#LINE`` of the functions whose sources lie under `root`, by name.
+def source_places(names: NameFile, root: Path) -> dict[str, tuple[Path, int]]:
+    """File and line of the functions whose sources lie under `root`, by name.
 
-    Files past the first 4 MB are linked without a line.
+    Of sources past the first 4 MB the line is 1.
     """
-    links: dict[str, str] = {}
+    places: dict[str, tuple[Path, int]] = {}
+    of_source: dict[str, list[NameEntry]] = {}
+    for entry in names.entries:
+        if entry.source and entry.modifier is not Modifier.INLINE:
+            of_source.setdefault(entry.source, []).append(entry)
     size = 0
-    for source in sorted({entry.source for entry in names.entries if entry.source}):
+    for source, entries in sorted(of_source.items()):
         path = (root / source).resolve()
         if not path.is_file():
             continue
         size += path.stat().st_size
         known = definitions(path, names) if size <= _MOST_LINKED_BYTES else None
         lines = {d.entry.name: d.first for d in known.definitions} if known else {}
-        for entry in names.entries:
-            if entry.source == source:
-                line = lines.get(entry.name)
-                links[safe_name(entry.name)] = path.as_uri() + (f"#{line}" if line else "")
-    return links
+        places.update({entry.name: (path, lines.get(entry.name, 1)) for entry in entries})
+    return places
+
+
+def source_links(names: NameFile, root: Path) -> dict[str, str]:
+    """Addresses ``file:///path#LINE`` of functions by their shown names."""
+    return {
+        safe_name(name): f"{path.as_uri()}#{line}"
+        for name, (path, line) in source_places(names, root).items()
+    }
 
 
 def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:

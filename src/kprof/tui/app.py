@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.markup import escape
@@ -31,9 +37,9 @@ w  its worst call                Enter        fold, unfold; of a function: its w
 r  the function in the table     c e          fold, unfold the children
 s  sort by the next column       C E          fold, unfold all below
 I  the capture                   n p          next, previous sibling
-/  search                        u            the caller
-> N  next match                  l            the callee of the most time
-< P  previous match              q            quit"""
+O  its source in an editor       u            the caller
+/  search                        l            the callee of the most time
+> N  < P  next, previous match   q            quit"""
 
 
 class Notice(ModalScreen[None]):
@@ -61,6 +67,9 @@ class Browser(App[None]):
     TITLE = "kprof"
     ENABLE_COMMAND_PALETTE = False
     CSS = """
+    Screen { overflow: hidden; layout: vertical; }
+    #views { height: 1fr; width: 1fr; }
+    #totals, #head, #search { width: 1fr; }
     #totals { height: 1; background: $primary; color: $text; }
     #head { height: 1; text-style: bold; color: $text-muted; }
     #search { display: none; height: 1; border: none; padding: 0 1; }
@@ -78,6 +87,7 @@ class Browser(App[None]):
         Binding("g", "here('graph')", show=False),
         Binding("r", "here('functions')", show=False),
         Binding("I", "info", show=False),
+        Binding("O", "edit", show=False),
         Binding("up,k", "move(-1)", show=False, priority=False),
         Binding("down,j", "move(1)", show=False),
         Binding("pageup", "page(-1)", show=False),
@@ -99,8 +109,13 @@ class Browser(App[None]):
         Binding("escape", "unask", show=False),
     ]
 
-    def __init__(self, timeline: Timeline, summary: Summary) -> None:
+    def __init__(
+        self, timeline: Timeline, summary: Summary, places: Mapping[str, tuple[Path, int]]
+    ) -> None:
+        """Show one capture; `places` has the file and line of functions by their names."""
         super().__init__()
+        self._places = places
+        self._entries = timeline.functions
         self._summary = summary
         self._names = [display_name(entry.name).lower() for entry in timeline.functions]
         self._inlines = [display_name(entry.name).lower() for entry in timeline.inlines]
@@ -249,6 +264,17 @@ class Browser(App[None]):
     def action_help(self) -> None:
         """The keys."""
         self.push_screen(Notice(KEYS))
+
+    def action_edit(self) -> None:
+        """Open the source of the current function in the user's editor."""
+        function = self._function()
+        place = self._places.get(self._entries[function].name) if function >= 0 else None
+        if place is None:
+            self.notify("its source is not known")
+            return
+        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        with self.suspend(), contextlib.suppress(OSError):
+            subprocess.run([*editor, f"+{place[1]}", str(place[0])], check=False)
 
     def _find(self, step: int, names: set[int]) -> None:
         view = self.lines.view

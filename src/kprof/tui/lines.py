@@ -16,7 +16,7 @@ from kprof.tui.views import View
 class Lines(ScrollView, can_focus=True):
     """A view's lines with a cursor."""
 
-    DEFAULT_CSS = "Lines { background: $background; height: 1fr; }"
+    DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; overflow-x: hidden; overflow-y: scroll; }"
 
     class Chosen(Message):
         """The line under the cursor was clicked again."""
@@ -58,10 +58,10 @@ class Lines(ScrollView, can_focus=True):
             return Strip.blank(width, self.rich_style)
         text = self.view.line(line)
         text.truncate(width, overflow="ellipsis", pad=True)
-        segments = list(text.render(self.app.console, end=""))
-        style = Style(reverse=True) if line == self.cursor else None
-        if style:
-            segments = list(Segment.apply_style(segments, post_style=style))
+        if line == self.cursor:
+            segments = [Segment(text.plain, Style(reverse=True, bold=True))]
+        else:
+            segments = list(text.render(self.app.console, end=""))
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 
     def on_click(self, event: Click) -> None:

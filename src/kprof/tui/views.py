@@ -178,15 +178,17 @@ class Trace(_Tree):
         if node >= self._calls:
             mark = self._marks[node - self._calls]
             marks = self.timeline.marks
-            text = Text(f"{self._stamp(int(marks.time[mark])):>10} ", "dim")
+            text = Text().append(f"{self._stamp(int(marks.time[mark])):>10} ", "dim")
             text.append(f"{self._units.text(int(marks.since[mark])):>12} {'':>11}   ")
             text.append(self._sign(number))
             return text.append(f"== {self._inlines[marks.name[mark]]}", "yellow")
-        text = Text(f"{self._stamp(int(calls.entry[node])):>10}  ", "dim")
+        text = Text().append(f"{self._stamp(int(calls.entry[node])):>10}  ", "dim")
         text.append_text(self._figures(int(calls.elapsed[node]), int(calls.net[node])))
         text.append("  " + self._sign(number))
         text.append(self._names[calls.function[node]], "cyan")
         context = int(calls.context[node])
+        if calls.parent[node] >= 0:
+            return text
         return text.append(f"   {'system' if context == 0 else f'task {context}'}", "dim")
 
     def function(self, number: int) -> int:
@@ -199,7 +201,9 @@ class Trace(_Tree):
         mine = np.flatnonzero((calls.function == function) & ((calls.flags & ORPHAN) == 0))
         if not len(mine):
             return None
-        return self.unfolded.reveal(int(mine[np.argmax(calls.net[mine])]))
+        line = self.unfolded.reveal(int(mine[np.argmax(calls.net[mine])]))
+        self.unfolded.unfold(line)
+        return line
 
     def _stamp(self, ticks: int) -> Any:
         us = int(ticks * 1_000_000 / self.timeline.info.clock_hz)

@@ -1,0 +1,153 @@
+"""`kprof tui` driven by its keys."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("textual", reason="the extra kprof[tui] is not installed")
+
+from tests.analysis import kernel_sim
+
+from kprof.analysis import summarise, timeline
+from kprof.analysis.states import ORPHAN
+from kprof.capture import Capture
+from kprof.names import parse_names
+from kprof.tui.app import Browser
+
+EVIL = "[bold]\x1b[31mred[/bold]"
+NAMES = parse_names(kernel_sim.name_text("pair").replace("f3/", EVIL + "/"))
+KERNEL = kernel_sim.Kernel(3, "pair", True, 1500)
+CAPTURE = Capture.from_events(KERNEL.times, KERNEL.tags)
+LINES = timeline(CAPTURE, NAMES)
+SUMMARY = summarise(CAPTURE, NAMES)
+
+
+def drive(
+    steps: Callable[[Browser, Any], Coroutine[Any, Any, None]], capture: Capture = CAPTURE
+) -> None:
+    async def run() -> None:
+        app = Browser(timeline(capture, NAMES), summarise(capture, NAMES), {})
+        async with app.run_test(size=(100, 30)) as pilot:
+            await steps(app, pilot)
+
+    asyncio.run(run())
+
+
+def current(app: Browser) -> str:
+    return app.lines.view.line(app.lines.cursor).plain
+
+
+def test_the_table_is_the_summary_and_sorts() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        shown = [app.functions.line(at).plain.split() for at in range(len(app.functions))]
+        rows = SUMMARY.functions
+        assert [row[1] for row in shown] == [str(row.net) for row in rows]
+        assert shown[0][0] == str(rows[0].elapsed)
+        await pilot.press("s")
+        shown = [app.functions.line(at).plain.split() for at in range(len(app.functions))]
+        assert [int(row[0]) for row in shown] == sorted((r.elapsed for r in rows), reverse=True)
+        assert "*elapsed" in app.lines.view.title
+
+    drive(steps)
+
+
+def test_the_worst_call_of_a_function() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("j", "j")
+        function = app.functions.function(2)
+        await pilot.press("w")
+        assert app.lines.id == "trace"
+        calls = LINES.calls
+        mine = (calls.function == function) & ((calls.flags & ORPHAN) == 0)
+        node = app.trace_view.unfolded.lines[app.lines.cursor][0]
+        assert calls.net[node] == calls.net[mine].max()
+        assert calls.function[node] == function
+        await pilot.press("r")
+        assert app.lines.id == "functions"
+        assert app.lines.cursor == 2
+
+    drive(steps)
+
+
+def test_the_graph_unfolds_and_adds_up() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("G")
+        roots = len(app.graph)
+        await pilot.press("E")
+        assert len(app.graph) > roots
+        assert int(app.graph.tree.net.sum()) == int(LINES.calls.net.sum())
+        await pilot.press("l")
+        line = app.lines.cursor
+        assert app.graph.unfolded.lines[line][1] == 1
+        await pilot.press("u", "C")
+        assert len(app.graph) == roots
+        await pilot.press("enter")
+        assert app.graph.unfolded.is_open(app.lines.cursor)
+        await pilot.press("n", "p", "end", "home", "pagedown", "pageup", "z", "e", "c")
+
+    drive(steps)
+
+
+def test_search_goes_from_match_to_match() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("T", "slash", *"mark", "enter")
+        await pilot.pause()
+        assert "== mark" in current(app)
+        first = app.trace_view.unfolded.lines[app.lines.cursor][0]
+        await pilot.press("N")
+        second = app.trace_view.unfolded.lines[app.lines.cursor][0]
+        assert second == first + 1
+        await pilot.press("P")
+        assert app.trace_view.unfolded.lines[app.lines.cursor][0] == first
+        await pilot.press("slash", *"no such", "enter")
+        assert app.trace_view.unfolded.lines[app.lines.cursor][0] == first
+
+    drive(steps)
+
+
+def test_names_are_shown_as_they_are() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("slash", *"[bold]", "enter")
+        await pilot.pause()
+        assert "[bold]\\x1b[31mred[/bold]" in current(app)
+        await pilot.press("question_mark")
+        assert len(app.screen_stack) == 2
+        await pilot.press("x", "I", "x", "O")
+        assert len(app.screen_stack) == 1
+
+    drive(steps)
+
+
+@pytest.mark.parametrize("events", [0, 1, 3])
+def test_nearly_nothing(events: int) -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        for key in ("j", "w", "G", "E", "l", "u", "n", "enter", "T", "enter", "z", "s", "g", "end"):
+            await pilot.press(key)
+        assert app.is_running
+
+    drive(steps, Capture.from_events(list(range(events)), [1024, 1026, 1300][:events]))
+
+
+def test_without_textual_it_says_what_to_install(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.bin"
+    dump.write_bytes(bytes([0, 0, 0, 4, 0]))
+    (tmp_path / "dump.names").write_text("f/1024\n")
+    code = (
+        "import sys; sys.modules['textual'] = None\n"
+        "sys.argv = ['kprof', 'tui', sys.argv[1]]\n"
+        "from kprof.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(dump)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "kprof: kprof tui needs the extra 'tui': install it with pip install 'kprof[tui]'\n",
+    )
