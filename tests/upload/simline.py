@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.upload.agent import Agent
+from tests.upload.boards import Board
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class SimLine:
 
     def __init__(
         self,
-        agent: Agent | None,
+        agent: Agent | Board | None,
         *,
         baud: int = 115200,
         latency_s: float = 0.008,
@@ -225,7 +226,7 @@ class SimLine:
     def _waiting(self) -> bool:
         return bool(self._to_agent) and self._to_agent[0][0] <= self._agent_time
 
-    def _reset(self, agent: Agent, at: float) -> None:
+    def _reset(self, agent: Agent | Board, at: float) -> None:
         agent.reset()
         self._answer = None
         self._agent_time = max(self._agent_time, at)

@@ -23,6 +23,7 @@ FIRST_S, QUIET_S = 10.0, 2.0
 PIECE = 4096
 MAX_PASSES = 8
 MAX_DUMP = 1 << 30
+STOP = b"\x03"
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,12 @@ class Dumper:
         before = taken = 0
         stream.pending[:0] = heard
         quiet, received = FIRST_S, stream.received
-        while not parser.ended and stream.received - received < MAX_DUMP:
+        limit = MAX_DUMP if wanted is None else 65536 + 64 * wanted[1]
+        while not parser.ended:
+            if stream.received - received > limit:  # the command arrived as another one
+                yield from stream.send(STOP)
+                yield from stream.quiet(QUIET_S)
+                break
             if not stream.pending and not (yield from stream.more(stream.now + quiet)):
                 break
             data = bytes(stream.pending)

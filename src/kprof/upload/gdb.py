@@ -105,6 +105,10 @@ class GdbReader:
             if name == b"PacketSize":
                 size = _number(value) or size
             self._binary = self._binary or feature == b"binary-upload+"
+        # Some stubs give no memory before they were asked why they stopped, and for which thread.
+        for question in (b"?", b"Hg0"):
+            yield from self._ask(question)
+        yield from self.stream.quiet(QUIET_S, 1.0)
         size = min(max(size, 32), MAX_PACKET)
         self._most = size - 8 if self._binary else (size - 4) // 2
 
