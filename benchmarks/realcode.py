@@ -1,0 +1,138 @@
+"""What kprof adds to the compilation of whole projects, each with its own options.
+
+    python -m benchmarks.realcode [--units N] [PROJECT ...]
+
+For the projects that tools/fetch-real-code.py has fetched: N units of each, the compiler alone and
+`kprof cc` before it in turn, -O2, processor time (of all processes) so that a busy machine does not
+count. Then both modes' own pace within one process. The ratio to look at is *added*: what kprof
+adds over what the compiler takes; 1.00 is as long again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.realcode import projects
+from tests.realcode.projects import Unit
+
+DEFAULT = ("zlib", "lua", "cjson", "sqlite", "busybox", "lwip", "newlib", "linux", "u-boot")
+LIMIT = 1.00
+GOAL = 0.50
+
+
+def processor_seconds(command: Sequence[str], cwd: str) -> float:
+    """Run a command; return the user and system time of it and of all that it started."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        command, cwd=cwd, check=True, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def beside_the_compiler(units: Sequence[Unit], folder: Path) -> tuple[float, float]:
+    """Return the seconds of the compiler alone, and with kprof before it."""
+    names = folder / "bench.names"
+    prefix = [sys.executable, "-m", "kprof", "cc", "--target", "soft", "--names", str(names), "--"]
+    alone = together = 0.0
+    for unit in units:
+        command = [unit.compiler, *unit.options, "-w", "-O2", "-c", unit.source]
+        command += ["-o", str(folder / "unit.o")]
+        names.unlink(missing_ok=True)
+        alone += min(processor_seconds(command, unit.cwd) for _ in range(2))
+        together += min(processor_seconds([*prefix, *command], unit.cwd) for _ in range(2))
+    return alone, together
+
+
+def pace(units: Sequence[Unit], folder: Path) -> tuple[int, float, int, float]:
+    """Return preprocessed lines and seconds of compiler mode, lines and seconds of source mode."""
+    from kprof.instrument.compiler_settings import Compiling
+    from kprof.instrument.planting import instrument_unit
+    from kprof.instrument.shadow import decode
+    from kprof.instrument.source import plant, scan_source
+    from kprof.instrument.targets import find_target
+
+    target = find_target("soft")
+    names = folder / "pace.names"
+    lines, took, source_lines, source_took = 0, 0.0, 0, 0.0
+    for unit in units:
+        expanded = subprocess.run(
+            [unit.compiler, *unit.options, "-E", unit.source], cwd=unit.cwd, capture_output=True
+        )
+        text, raw = decode(expanded.stdout), decode(unit.path.read_bytes())
+        names.unlink(missing_ok=True)
+        start = time.process_time()
+        instrument_unit(text, unit.source, Compiling(target, names), [])
+        took += time.process_time() - start
+        lines += text.count("\n")
+        start = time.process_time()
+        scan = scan_source(raw, unit.source)
+        plant(scan, {brace: 1024 + 2 * at for at, brace in enumerate(scan.functions)}, target)
+        source_took += time.process_time() - start
+        source_lines += raw.count("\n")
+    return lines, took, source_lines, source_took
+
+
+def _sample(name: str, most: int) -> list[Unit]:
+    """Units of a project, the largest sources and a spread of the rest, that compile."""
+    # As the project compiles it: what the tests add to see more functions is left out.
+    more = set(projects.PROJECTS[name].also)
+    found = {
+        str(unit.path): replace(unit, options=tuple(o for o in unit.options if o not in more))
+        for unit in projects.units(name)
+    }
+    ordered = sorted(found.values(), key=lambda unit: unit.path.stat().st_size, reverse=True)
+    picked = ordered[: most // 2] + ordered[most // 2 :: max(1, 2 * len(ordered) // most)]
+    accepted = []
+    for unit in picked[:most]:
+        command = [unit.compiler, *unit.options, "-w", "-O2", "-fsyntax-only", unit.source]
+        if subprocess.run(command, cwd=unit.cwd, capture_output=True).returncode == 0:
+            accepted.append(unit)
+    return accepted
+
+
+def main() -> None:
+    """Print a line a project, and the sums."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--units", type=int, default=8)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    os.environ["LC_ALL"] = "C"
+    print(f"{'project':<9} {'units':>5} {'gcc s':>7} {'added':>6}   cc lines/s   source lines/s")
+    sums = [0.0] * 6
+    for name in options.names or DEFAULT:
+        if reason := projects.missing(name):
+            print(f"{name:<9} {reason}")
+            continue
+        units = _sample(name, options.units)
+        with tempfile.TemporaryDirectory() as scratch:
+            alone, together = beside_the_compiler(units, Path(scratch))
+            row = [alone, together, *pace(units, Path(scratch))]
+        sums = [old + new for old, new in zip(sums, row, strict=True)]
+        print(_line(name, len(units), row), flush=True)
+    if sums[0]:
+        print(_line("all", 0, sums))
+        added = sums[1] / sums[0] - 1
+        verdict = "within the goal" if added <= GOAL else "within" if added <= LIMIT else "OVER"
+        print(f"added {added:.2f} of the compiler's time: {verdict} (limit {LIMIT}, goal {GOAL})")
+
+
+def _line(name: str, units: int, row: Sequence[float]) -> str:
+    alone, together, lines, took, source_lines, source_took = row
+    return (
+        f"{name:<9} {units or '':>5} {alone:>7.2f} {together / alone - 1:>6.2f} "
+        f"{lines / max(took, 1e-9):>12,.0f} {source_lines / max(source_took, 1e-9):>16,.0f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
