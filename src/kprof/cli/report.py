@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kprof.cli.choices import capture_options, filter_options
+from kprof.cli.terminal import look_options
 
 
 @click.command()
@@ -37,6 +38,7 @@ from kprof.cli.choices import capture_options, filter_options
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text."
 )
 @capture_options
+@look_options
 @click.option("--html", metavar="FILE", help="Write one page to look at instead of text.")
 @click.option(
     "--diff-with", metavar="DUMP", help="With --html: the capture before, to compare with."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,25 @@ def run_report(options: dict[str, Any]) -> None:
     if options["save"] is not None:
         _save([statistics_of(*run, request)], options["save"])
     paged = request.form == "text" and request.what in _PAGED
-    write_product(target, report_parts(*run, request), paged=paged)
+    write_product(target, _dressed(report_parts(*run, request), run, request, options), paged=paged)
+
+
+def _dressed(
+    parts: Iterable[str],
+    run: tuple[Capture, NameFile],
+    request: Request,
+    options: dict[str, Any],
+) -> Iterable[str]:
+    from kprof.cli.terminal import dressed, wants_colour
+
+    return dressed(
+        parts,
+        run,
+        options["names"],
+        colour=request.form == "text" and wants_colour(options["color"], options["output"]),
+        marks=request.form == "text" and options["marks"],
+        summary=request.what == "summary",
+    )
 
 
 def open_one(dump: str, options: dict[str, Any]) -> tuple[Capture, NameFile]:
