@@ -71,7 +71,7 @@ def test_a_plain_eprom_image(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"", "0 bytes and no ELF header"),
-        (bytes(70_000), "70000 bytes and no ELF header"),
+        (bytes(300_000), "300000 bytes and no ELF header"),
         (b"\x7fELF", "not a 32-bit big-endian"),
         (b"\x7fELF\x01\x02", "cut short or damaged"),
         (elf([], ident=b"\x02\x01"), "not a 32-bit big-endian"),

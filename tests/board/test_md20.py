@@ -54,6 +54,33 @@ def test_a_byte_is_one_event_a_word_two_a_long_four(boards: Callable[..., MD20])
     assert [b - a for a, b in pairwise(times[3:])] == [5, 5, 5]
 
 
+@pytest.mark.parametrize(
+    ("bits", "tags"),
+    [
+        (16, [0x200, 0x200, 0x201, 0x208, 0x209, 0x20A, 0x210, 0x211]),
+        (32, [0x100, 0x100, 0x101, 0x104, 0x104, 0x105, 0x108]),
+    ],
+)
+def test_wider_ports_see_fewer_address_lines(
+    boards: Callable[..., MD20], bits: int, tags: list[int]
+) -> None:
+    #       tst.b 0x400, 0x401, 0x404 (16: 0x402)  tst.w 0x410, 0x413  tst.l 0x420
+    third = "4a380402" if bits == 16 else "4a380404"
+    code = "4a3804004a380401" + third + "4a7804104a7804134ab80420" + STOP
+    assert [tag for _, tag in log_of(boards(code, eprom_bits=bits))] == tags
+
+
+def test_an_image_too_big_for_its_sockets(boards: Callable[..., MD20]) -> None:
+    kernel = KernelImage(bytes(70_000), (), 0, {})
+    with pytest.raises(BoardError, match=r"70000 bytes; on a port of 8 bits.*room for 65536"):
+        MD20(kernel)
+    with MD20(kernel, eprom_bits=16, traffic=iter(())) as board:
+        assert board.cpu.memory.cpu_r8(65_537) == 0
+    with pytest.raises(BoardError, match="expected 8, 16 or 32"):
+        MD20(kernel, eprom_bits=9)
+    boards(STOP)
+
+
 def test_the_first_instruction_runs_at_once(boards: Callable[..., MD20]) -> None:
     board = boards("4a380400" + STOP)
     board.record(1)

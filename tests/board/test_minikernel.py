@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,9 +22,15 @@ from kprof.board import minikernel
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import DEFAULT_PHASE, DEFAULT_PPM, HZ, MD20
 from kprof.board.profiler import CAPACITY, Profiler
+from kprof.board.pty import Pty
 from kprof.board.session import Plan, Session
 from kprof.board.traffic import data_stream
+from kprof.capture.open import open_capture
+from kprof.instrument.job import Job
+from kprof.instrument.job import run as run_job
 from kprof.names import Modifier, NameFile, read_names
+from kprof.upload import UploadOptions, fetch
+from kprof.upload.host import HostOptions
 
 CROSS = shutil.which("m68k-linux-gnu-gcc")
 needs_cross = pytest.mark.skipif(CROSS is None, reason="no m68k-linux-gnu-gcc here")
@@ -180,6 +187,45 @@ def reference(run: Run) -> Truth:
 def entry_and_exits(disassembly: str, name: str) -> list[str]:
     body = disassembly.split(f"<{name}>:\n")[1].split("\n\n")[0]
     return re.findall(r"\t4a38 ([0-9a-f]{4}) ", body)
+
+
+@needs_cross
+@pytest.mark.parametrize(("bits", "shift"), [(16, 1), (32, 2)])
+def test_wider_eprom_ports_with_shifted_triggers(tmp_path: Path, bits: int, shift: int) -> None:
+    names_path, planted = tmp_path / "kernel.names", tmp_path / "src"
+    shutil.copyfile(minikernel.seed_names(), names_path)
+    header = str(planted / minikernel.PROFILE_HEADER)
+    planted.mkdir()
+    run_job(Job((), names=names_path, header=header))
+    options = [f"-I{folder}" for folder in (planted, *minikernel.include_folders())]
+    files = minikernel.sources()
+    run_job(Job(files, str(planted), names_path, shift=shift, header=header, options=options))
+    defines = ["COUNT_CALLS", "KPROF", f"BUS_SHIFT={shift}"]
+    copies = [planted / source.name for source in files]
+    image = tmp_path / "kernel.elf"
+    assert CROSS is not None
+    minikernel.run_compiler(
+        minikernel.compile_command(CROSS, copies, image, includes=[planted], defines=defines)
+    )
+    names = read_names(names_path)
+    with MD20(load_kernel(image), eprom_bits=bits) as board:
+        session = Session(board)
+        assert session.record(Plan())
+        assert session.audit is not None
+        assert session.audit.exact
+        counted = session.audit.calls(names)
+        summary = summarise(session.capture(), names)
+        line = Pty()
+        session.connect(line)
+        server = threading.Thread(target=session.serve)
+        server.start()
+        dump = tmp_path / "dump.bin"
+        fetch(line.path, dump, UploadOptions(host=HostOptions(goodbye=True)))
+        server.join()
+        line.close()
+        assert open_capture(dump).records.tobytes() == board.profiler.image()
+    analysed = {figures.entry.name: figures.calls for figures in summary.functions}
+    assert analysed == {name: calls for name, calls in counted.items() if calls}
 
 
 @needs_cross

@@ -45,8 +45,12 @@ struct le_slot {
 };
 #define LE_SLOTS ((volatile struct le_slot *)0x480000)
 
-/* The Profiler's banks, while its switch is at READ. */
-#define PROFILER_BANK(b) (*(volatile u8 *)(0xC000 + (b)))
-#define PROFILER_BYTE(i) (*(volatile u8 *)(0x8000 + (i)))
+/* The Profiler's banks, while its switch is at READ. On an EPROM port of 16 or 32 bits it does not see
+ * the lowest address lines (kprof instrument --shift). */
+#ifndef BUS_SHIFT
+#define BUS_SHIFT 0
+#endif
+#define PROFILER_BANK(b) (*(volatile u8 *)((0xC000UL + (b)) << BUS_SHIFT))
+#define PROFILER_BYTE(i) (*(volatile u8 *)((0x8000UL + (i)) << BUS_SHIFT))
 
 #endif

@@ -1,7 +1,7 @@
 """Kernel images: an ELF file is read into an EPROM image, memory contents and symbols.
 
-A segment goes where its *physical* address says (what an EPROM programmer uses): below 64 KB into
-the EPROM, in RAM straight into the RAM, as a monitor's download would. A kernel without anything at
+A segment goes where its *physical* address says (what an EPROM programmer uses): below 256 KB into
+the EPROM, else straight into RAM, as a monitor's download would. A kernel without anything at
 address 0 gets a reset vector of ours: stack at the top of RAM, start at the ELF's entry.
 """
 
@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from kprof.board.eprom import EPROM_BYTES, ERASED
+from kprof.board.eprom import EPROM_BYTES, ERASED, MOST_EPROMS
 from kprof.errors import BoardError
 from kprof.files import read_bytes
 
@@ -19,6 +19,7 @@ _EM_68K = 4
 _ET_EXEC = 2
 _PT_LOAD = 1
 _SHT_SYMTAB = 2
+_MOST_BYTES = MOST_EPROMS * EPROM_BYTES
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class KernelImage:
     Attributes
     ----------
     eprom
-        Contents of the EPROM, up to 65,536 bytes from address 0.
+        Contents of the EPROM from address 0.
     memory
         (address, bytes) to put into RAM before the reset.
     entry
@@ -52,7 +53,7 @@ class KernelImage:
 
 
 def load_kernel(path: Path | str) -> KernelImage:
-    """Read an ELF executable for the 68k, or a plain EPROM image (up to 64 KB that are no ELF).
+    """Read an ELF executable for the 68k, or a plain EPROM image (what is no ELF).
 
     Raises
     ------
@@ -67,10 +68,10 @@ def load_kernel(path: Path | str) -> KernelImage:
             return parse_elf(data, str(path))
         except struct.error as error:
             raise BoardError(f"{path}: the ELF file is cut short or damaged ({error})") from error
-    if not 8 <= len(data) <= EPROM_BYTES:
+    if not 8 <= len(data) <= _MOST_BYTES:
         raise BoardError(
             f"{path}: {len(data)} bytes and no ELF header; expected an ELF executable for the 68k, "
-            f"or an EPROM image of 8..{EPROM_BYTES} bytes"
+            f"or an EPROM image of 8..{_MOST_BYTES} bytes"
         )
     return KernelImage(data, (), 0, {})
 
@@ -97,7 +98,7 @@ def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
         content = data[offset : offset + size]
         if len(content) != size:
             raise BoardError(f"{source}: the ELF file is cut short in its segment {number}")
-        if address + size <= EPROM_BYTES:
+        if address + size <= _MOST_BYTES:
             eprom[address] = content
         else:
             memory.append((address, content))

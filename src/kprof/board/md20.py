@@ -3,12 +3,15 @@
 ========== =================================================== ===== ===========
 address    what                                                port  wait states
 ========== =================================================== ===== ===========
-0x000000   EPROM, 64 KB; the Profiler is on its socket         8     2
+0x000000   EPROM, 64 KB; the Profiler is on its socket         8 *   2
 0x100000   RAM, 1 MB                                           32    0
 0x400000   DUART; its interrupt is level 5                     8     2
 0x470000   Ethernet controller's registers; level 4            16    12
 0x480000   Ethernet controller's buffer memory, 64 KB          16    12
 ========== =================================================== ===== ===========
+
+(*) Or two EPROMs on 16 bits, or four on 32: the Profiler then sees the address without its lowest
+bit or two, and triggers are instrumented with a shift of 1 or 2.
 
 Interrupts are autovectored. An access anywhere else ends the run with an error. The board's clock
 is the CPU's; the Profiler has its own oscillator, by default 31 ppm fast and 0.37 of a tick into a
@@ -62,6 +65,8 @@ class MD20:
         The Profiler on the socket; by default one with power-up noise in its RAM.
     traffic
         What comes over the Ethernet; by default `data_stream`.
+    eprom_bits
+        Width of the EPROM's port: 8, 16 or 32.
 
     Attributes
     ----------
@@ -79,12 +84,13 @@ class MD20:
         *,
         profiler: Profiler | None = None,
         traffic: Iterator[tuple[int, bytes]] | None = None,
+        eprom_bits: int = 8,
     ) -> None:
         self.kernel = kernel
         self.profiler = profiler or Profiler(HZ, ppm=DEFAULT_PPM, phase=DEFAULT_PHASE)
         self.cpu = Cpu(_MEMORY_BYTES)
         try:
-            self._assemble(traffic if traffic is not None else data_stream(HZ))
+            self._assemble(traffic if traffic is not None else data_stream(HZ), eprom_bits)
         except BaseException:
             self.close()
             raise
@@ -173,7 +179,7 @@ class MD20:
             raise BoardError(f"the kernel has no symbol {symbol}")
         return int.from_bytes(self.cpu.peek(found.address, found.size or 4), "big")
 
-    def _assemble(self, traffic: Iterator[tuple[int, bytes]]) -> None:
+    def _assemble(self, traffic: Iterator[tuple[int, bytes]], eprom_bits: int) -> None:
         cpu = self.cpu
         self.duart = Duart(HZ)
         self.ethernet = Ethernet(
@@ -193,7 +199,8 @@ class MD20:
         cpu.on_nothing(nothing.fault)
         for start, end in _GAPS:
             cpu.map(start, (end - start) // PAGE_BYTES, nothing)
-        cpu.map(0, 1, BytePort(cpu, EpromSocket(self._eprom(), self.profiler), _EPROM_WAIT))
+        eprom = EpromSocket(cpu, self._eprom(), self.profiler, _EPROM_WAIT, eprom_bits)
+        cpu.map(0, eprom.pages, eprom)
         cpu.map(DUART_BASE, 1, BytePort(cpu, self.duart, _DUART_WAIT))
         cpu.map(ETHERNET_BASE, 1, WordPort(cpu, self.ethernet, _ETHERNET_WAIT))
         cpu.map(BUFFER_BASE, 1, SlowMemory(cpu, _ETHERNET_WAIT))
@@ -201,7 +208,7 @@ class MD20:
             if not RAM_BASE <= address <= RAM_BASE + RAM_BYTES - len(content):
                 raise BoardError(
                     f"a segment of the kernel is at 0x{address:08x}, {len(content)} bytes; "
-                    f"the board has an EPROM at 0..0xffff and RAM at 0x{RAM_BASE:06x}.."
+                    f"the board has its EPROM at 0 and RAM at 0x{RAM_BASE:06x}.."
                     f"0x{RAM_BASE + RAM_BYTES - 1:06x}"
                 )
             cpu.poke(address, content)

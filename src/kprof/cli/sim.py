@@ -13,6 +13,7 @@ import click
 @click.option("--dump", metavar="FILE", help="Write the capture here and end, without an upload.")
 @click.option("--names", metavar="FILE", help="The name file that the kernel was built with.")
 @click.option("--link", metavar="PATH", help="Make PATH a link to the upload line's pty.")
+@click.option("--eprom-bits", type=click.Choice(["8", "16", "32"]), default="8", show_default=True)
 @click.option("--manual", is_flag=True, help="Leave it to the host to type the upload command.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the traffic.")
 @click.option("--ppm", type=float, default=31, show_default=True, help="Error of the oscillator.")
@@ -24,6 +25,7 @@ def command(
     dump: str | None,
     names: str | None,
     link: str | None,
+    eprom_bits: str,
     manual: bool,
     seed: int,
     ppm: float,
@@ -46,5 +48,13 @@ def command(
     simulate(
         kernel,
         Plan(start_s=start, events=events, seconds=seconds),
-        Bench(dump=dump, names=names, link=link, manual=manual, seed=seed, ppm=ppm),
+        Bench(
+            dump=dump,
+            names=names,
+            link=link,
+            eprom_bits=int(eprom_bits),
+            manual=manual,
+            seed=seed,
+            ppm=ppm,
+        ),
     )

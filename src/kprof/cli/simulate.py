@@ -35,6 +35,8 @@ class Bench:
         The name file, for the digest in the dump; None: the one beside the kernel.
     link
         A link to make to the pty.
+    eprom_bits
+        Width of the EPROM's port.
     manual
         Do not type the upload command on the console.
     seed
@@ -46,6 +48,7 @@ class Bench:
     dump: str | None = None
     names: str | None = None
     link: str | None = None
+    eprom_bits: int = 8
     manual: bool = False
     seed: int = 1
     ppm: float = 0
@@ -66,7 +69,8 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
     profiler = Profiler(HZ, ppm=bench.ppm, phase=DEFAULT_PHASE)
     with contextlib.ExitStack() as stack:
         line = None if bench.dump else stack.enter_context(_line(bench.link))
-        board = MD20(image, profiler=profiler, traffic=data_stream(HZ, seed=bench.seed))
+        traffic = data_stream(HZ, seed=bench.seed)
+        board = MD20(image, profiler=profiler, traffic=traffic, eprom_bits=bench.eprom_bits)
         stack.enter_context(board)
         meter = Meter(plan.events)
         session = Session(board, line=line, console=_console, progress=meter)
