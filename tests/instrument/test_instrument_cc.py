@@ -247,6 +247,13 @@ def test_attributes_and_patterns_are_respected(project: Path) -> None:
     assert kprof_cc(project, "gcc", "-c", "a.c", options=("--strict",)).returncode == 1
 
 
+def test_names_in_other_alphabets(project: Path) -> None:
+    (project / "\u0436.c").write_text("int h\u00e9(void) { return 1; }\n")
+    assert kprof_cc(project, "gcc", "-c", "\u0436.c").returncode == 0
+    (entry,) = read_names(project / "k.names").entries
+    assert (entry.name, entry.source) == ("h\u00e9", "\u0436.c")
+
+
 def test_instrumented_copies_are_refused(project: Path) -> None:
     run(project, sys.executable, "-m", "kprof", "instrument", "other.c", "-o", "out")
     done = kprof_cc(project, "gcc", "-I.", "-c", "out/other.c", "-o", "o.o")

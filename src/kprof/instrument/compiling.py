@@ -182,6 +182,8 @@ def _only(line: CommandLine, others: Sequence[Input]) -> list[str]:
 
 def _outcome(code: int, skipped: Sequence[Skipped]) -> Compiled:
     missed = tuple(item for item in skipped if not item.wanted)
+    if code:
+        return Compiled(code)  # the compiler has said why
     return Compiled(code, tuple(str(item) for item in missed), missed)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kprof.instrument.heads import Head, parse_head
+from kprof.instrument.shadow import native
 
 _STOP = re.compile(r"[;{}]")
 _BRACE = re.compile(r"[{}]")
@@ -21,7 +22,8 @@ _BLOCK_BEHIND_SEMICOLON = re.compile(r";\s*\{")
 _LABEL = re.compile(r"\s*[A-Za-z_]\w*\s*:(?!:)")
 _NESTED = re.compile(
     r"\s*(?!(?:if|for|while|switch|else|do|return|case|default|goto|sizeof)\b)"
-    r"(?:__extension__\s+)?[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
+    r"(?:__extension__\s+|__attribute(?:__)?\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)\s*)*"
+    r"[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
 )
 _MAX_PARAMETER_DECLARATIONS = 256
 # Past this it is no head, and would be read again at each brace.
@@ -51,7 +53,8 @@ class Function:
     @property
     def name(self) -> str:
         """Its name in C; of a nested function with that of the one around it."""
-        return f"{self.outer.name}.{self.head.name}" if self.outer else self.head.name
+        name = native(self.head.name)
+        return f"{self.outer.name}.{name}" if self.outer else name
 
 
 class Unbalanced(Exception):  # noqa: N818 - never leaves this package
@@ -184,11 +187,8 @@ def _nested_functions(code: str, outer: Function, expanded: bool) -> Iterator[Fu
     while (match := _next_block(code, position, outer.end)) is not None:
         position = match.end()
         at = match.end() - 1
-        begin = 1 + max(
-            code.rfind(stop, last, match.start() if stop == ";" else at) for stop in ";{}"
-        )
-        if match[0][0] == ";":
-            begin = 1 + max(code.rfind(stop, last, match.start()) for stop in ";{}")
+        before = match.start() if match[0][0] == ";" else at
+        begin = max(last, 1 + max(code.rfind(stop, last, before) for stop in ";{}"))
         label = _LABEL.match(code, begin, at)
         begin = label.end() if label else begin
         if not _NESTED.match(code, begin, at):

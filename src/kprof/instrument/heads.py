@@ -24,10 +24,10 @@ from kprof.instrument.words import (
 )
 
 TOKEN = re.compile(
-    r"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*|\.?[0-9](?:[eEpP][+-]|['.\w])*|\"[^\"]*\"?|'[^']*'?"
+    r"(?:[A-Za-z_$\x80-\xff]|\\[uU][0-9A-Fa-f]{4})(?:[\w$\x80-\xff]|\\[uU][0-9A-Fa-f]{4})*|\.?[0-9](?:[eEpP][+-]|['.\w])*|\"[^\"]*\"?|'[^']*'?"
     r"|\[\[|\.\.\.|[-+*/%&|^<>=!]=|[^\s]"
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_$\x80-\xff]")
+_IDENTIFIER = re.compile(r"[A-Za-z_$\x80-\xff\\]")
 _CLOSING = {"(": ")", "[": "]", "{": "}", "[[": "]"}
 
 

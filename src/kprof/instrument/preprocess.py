@@ -14,7 +14,7 @@ from pathlib import Path
 from kprof.errors import InstrumentError, UsageError
 from kprof.files import read_bytes
 from kprof.instrument.driver import read_command
-from kprof.instrument.shadow import decode, encode
+from kprof.instrument.shadow import decode, encode, foreign
 
 _CROSS = {
     "m68k": ("m68k-linux-gnu-gcc", "m68k-elf-gcc", "m68k-unknown-elf-gcc"),
@@ -46,7 +46,7 @@ class Preprocessor:
 
         The first is "" where the compiler refused it.
         """
-        name = str(path).replace("\\", "\\\\").replace('"', '\\"')
+        name = foreign(str(path)).replace("\\", "\\\\").replace('"', '\\"')
         command = [*self.command, "-E", "-w", "-iquote", str(path.absolute().parent), "-x", "c"]
         try:
             done = subprocess.run(

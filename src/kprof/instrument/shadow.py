@@ -28,6 +28,7 @@ _NOT_CODE = re.compile(
     """,
     re.S | re.X,
 )
+_UNIVERSAL = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})")
 _ALTERNATIVE = (
     ("<%", "{ "),
     ("%>", "} "),
@@ -113,6 +114,18 @@ def decode(data: bytes) -> str:
 def encode(text: str) -> bytes:
     """The bytes that `decode` made this text of."""
     return text.encode("latin-1")
+
+
+def native(text: str) -> str:
+    """A name out of such text, as Python has names: UTF-8 where it is that, \\u00e9 resolved."""
+    if not text.isascii():
+        text = encode(text).decode("utf-8", "surrogateescape")
+    return _UNIVERSAL.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
+
+
+def foreign(name: str) -> str:
+    """A name of Python's, such as a file's, as it stands in such text."""
+    return name if name.isascii() else decode(name.encode("utf-8", "surrogateescape"))
 
 
 def _begins_line(text: str, offset: int) -> bool:

@@ -16,7 +16,7 @@ from kprof.instrument.branches import Branches
 from kprof.instrument.edits import Edit, apply_edits, has_edits
 from kprof.instrument.functions import Function, Memory, Unbalanced, find_functions
 from kprof.instrument.listing import Skipped
-from kprof.instrument.shadow import Shadow, shadow_of
+from kprof.instrument.shadow import Shadow, foreign, shadow_of
 from kprof.instrument.strategy import CannotPlant, function_edits, prologue
 from kprof.instrument.targets import Target
 
@@ -154,7 +154,7 @@ def _top_edit(scan: Scan, text: str) -> Edit:
         if chain == common[: len(chain)]:
             return Edit(scan.shadow.place(offset, before=False), 0, text + " ")
     ending = "\r\n" if "\r\n" in scan.shadow.raw else "\n"
-    name = scan.path.replace("\\", "\\\\").replace('"', '\\"')
+    name = foreign(scan.path).replace("\\", "\\\\").replace('"', '\\"')
     return Edit(0, 0, f'{text}{ending}#line 1 "{name}"{ending}')
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kprof.instrument.edits import Edit, apply_edits
 from kprof.instrument.functions import Function, find_functions
 from kprof.instrument.heads import parse_head
-from kprof.instrument.shadow import Shadow, shadow_of
+from kprof.instrument.shadow import Shadow, native, shadow_of
 from kprof.instrument.strategy import CannotPlant, function_edits, prologue
 from kprof.instrument.targets import Target
 
@@ -55,7 +55,7 @@ class LineMap:
         """The file and line of the text at `offset`; file "" before the first marker."""
         file, line, flags, start = self._mark(offset)
         return Place(
-            re.sub(r"\\(.)", r"\1", file),
+            native(re.sub(r"\\(.)", r"\1", file)),
             line + self._text.count("\n", start, offset),
             "3" in flags.split(),
         )
