@@ -20,29 +20,37 @@ int main(void) { int value = f(3); printf("%d %d", value, depth); return events 
 """
 PROTOTYPE = "int f(int);\n"
 
-# A source with a function f, and what f(3) is.
+# A source with a function f, what f(3) is, and how many functions there are.
 SOURCES = [
-    ("int f(int a){return a;}", 3),
-    ("void g(void){} int f(int a){g();return a;}", 3),
-    ("int f(int a) { __label__ l; goto l; l: return a; }", 3),
-    ("int f(int a) { __label__ l, m; __label__ n; void *p = &&n; goto *p; l: m: n: return a; }", 3),
-    ("int f(int a) {\n#pragma STDC FP_CONTRACT ON\n}", None),
+    ("int f(int a){return a;}", 3, 1),
+    ("void g(void){} int f(int a){g();return a;}", 3, 2),
+    ("int f(int a) { __label__ l; goto l; l: return a; }", 3, 1),
+    ("int f(int a) { __label__ l, m; __label__ n; void *p = &&n; goto *p; l: m: n: return a; }",
+     3, 1),
+    ("int f(int a) {\n#pragma STDC FP_CONTRACT ON\n}", None, 1),
     ("double g(double x) {\n#pragma STDC CX_LIMITED_RANGE \\\n ON\n return x * 2.0; }\n"
-     "int f(int a) { return (int)g(a); }", 6),
-    ("int f(int a)<%return a;%>", 3),
+     "int f(int a) { return (int)g(a); }", 6, 2),
+    ("int f(int a)<%return a;%>", 3, 1),
+    ("int f(int a) { auto int g(void) { return a; } auto int h(void) { return 1; }\n"
+     "return g() + h(); }", 4, 3),
+    ("int f(int a) { __attribute__((noinline, unused)) int g(void) { return a; } return g(); }",
+     3, 2),
+    ("int f(int a) { int k = 1; int g(b, c) int b; int *c; { return b + *c; }\n"
+     "return g(a, &k); }", 4, 2),
 ]  # fmt: skip
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("strategy", ["cleanup", "returns"])
-@pytest.mark.parametrize(("source", "value"), SOURCES)
+@pytest.mark.parametrize(("source", "value", "functions"), SOURCES)
 def test_a_body_with_little_room(
-    source: str, value: int | None, strategy: str, tmp_path: Path
+    source: str, value: int | None, functions: int, strategy: str, tmp_path: Path
 ) -> None:
     scan = scan_source(PROTOTYPE + source + "\n", "t.c")
     tags = {brace: 1024 + 2 * number for number, brace in enumerate(scan.functions)}
     text, failed = plant(scan, tags, find_target("soft", strategy=strategy))
     assert not failed
+    assert len(tags) == functions
     path = tmp_path / "t.c"
     path.write_text(text + COUNTER, "latin-1")
     program = tmp_path / "t"

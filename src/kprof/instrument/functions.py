@@ -26,6 +26,7 @@ _NESTED = re.compile(
     r"[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
 )
 _MAX_PARAMETER_DECLARATIONS = 256
+_MAX_NESTED_DECLARATIONS = 16
 # Past this it is no head, and would be read again at each brace.
 _LONGEST_HEAD, _LONGEST_OPEN = 65536, 4096
 
@@ -187,20 +188,36 @@ def _nested_functions(code: str, outer: Function, expanded: bool) -> Iterator[Fu
     while (match := _next_block(code, position, outer.end)) is not None:
         position = match.end()
         at = match.end() - 1
-        before = match.start() if match[0][0] == ";" else at
-        begin = max(last, 1 + max(code.rfind(stop, last, before) for stop in ";{}"))
-        label = _LABEL.match(code, begin, at)
-        begin = label.end() if label else begin
-        if not _NESTED.match(code, begin, at):
-            continue
-        head = parse_head(code, begin, at, expanded=True)
-        if head is None or (match[0][0] == ";") != (";" in code[begin:at]):
+        old_style = match[0][0] == ";"
+        head, begin = _nested_head(code, last, match.start() if old_style else at, at, old_style)
+        if head is None:
             continue
         end = matching_brace(code, at)
         function = Function(head, begin, at, end, outer)
         yield function
         yield from _nested_functions(code, function, expanded)
         position = last = end
+
+
+def _nested_head(
+    code: str, last: int, before: int, brace: int, old_style: bool
+) -> tuple[Head | None, int]:
+    """The head of a nested function with this ``{``, and where it begins; None: it is none.
+
+    In the old style as many declarations of parameters as it takes lie between.
+    """
+    for _ in range(_MAX_NESTED_DECLARATIONS if old_style else 1):
+        begin = max(last, 1 + max(code.rfind(stop, last, before) for stop in ";{}"))
+        label = _LABEL.match(code, begin, brace)
+        first = label.end() if label else begin
+        if _NESTED.match(code, first, brace):
+            head = parse_head(code, first, brace, expanded=True)
+            if head is not None and old_style == (";" in code[first:brace]):
+                return head, first
+        if begin <= last or code[begin - 1] != ";":
+            break
+        before = begin - 1
+    return None, last
 
 
 def _next_block(code: str, position: int, end: int) -> re.Match[str] | None:
