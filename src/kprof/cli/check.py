@@ -1,0 +1,34 @@
+"""`kprof check`: a capture against a budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kprof.cli.choices import capture_options
+
+
+@click.command()
+@click.argument("dump")
+@click.option("--budget", required=True, metavar="FILE", help="The limits, one on a line.")
+@capture_options
+@click.option("--junit", metavar="FILE", help="Write the outcome as JUnit XML too.")
+@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
+def command(dump: str, budget: str, **options: Any) -> int:
+    """Check a capture against limits; exits with 1 where one is broken.
+
+    \b
+    Example:
+      kprof check dump.bin --budget kernel.budget --junit kprof.xml
+
+    \b
+    A budget:
+      lanisr.max < 500us
+      in_cksum.pct_net < 20
+      softint.p99 < 1ms
+      orphan_exits == 0
+    """
+    from kprof.cli.checking import run_check
+
+    return run_check(dump, budget, options)

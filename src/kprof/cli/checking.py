@@ -1,0 +1,35 @@
+"""What `kprof check` does with its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kprof.analysis.budget import BudgetError, check_budget, parse_budget
+from kprof.analysis.calls import timeline
+from kprof.analysis.statistics import statistics
+from kprof.cli.output import write_product
+from kprof.cli.reporting import open_one
+from kprof.files import read_bytes, write_text
+from kprof.report.check import check_lines, junit_xml
+from kprof.report.choose import in_blocks, trigger_cost
+from kprof.report.request import Request
+
+
+def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
+    """Print the verdicts; 0 where all limits hold, else 1."""
+    limits = parse_budget(read_bytes(budget).decode("utf-8", "replace"), budget)
+    if not limits:
+        raise BudgetError([f"{budget}: has no limit; expected a line as lanisr.max < 500us"])
+    capture, names = open_one(dump, options)
+    cost = trigger_cost(capture, Request(trigger_cost=options["trigger_cost"]))
+    verdicts = check_budget(
+        limits,
+        statistics(capture, names, trigger_cost=cost),
+        {entry.name for entry in names.entries},
+    )
+    lines = timeline(capture, names, trigger_cost=cost)
+    if options["junit"] is not None:
+        write_text(options["junit"], junit_xml(verdicts, lines, dump))
+    write_product(Path("-"), in_blocks(check_lines(verdicts, lines)))
+    return 0 if all(verdict.passed for verdict in verdicts) else 1

@@ -1,0 +1,32 @@
+"""`kprof merge`: saved statistics and captures into one file of statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kprof.cli.choices import capture_options
+
+
+@click.command()
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@capture_options
+@click.option("-o", "--output", required=True, metavar="FILE", help="The statistics (.json).")
+def command(dumps: tuple[str, ...], output: str, **options: Any) -> None:
+    """Merge captures, and statistics that were saved, into one file of statistics; exactly.
+
+    \b
+    Example:
+      kprof report monday.bin --save monday.json
+      kprof merge monday.json tuesday.json wednesday.bin -o week.json
+      kprof report week.json
+    """
+    from pathlib import Path
+
+    from kprof.analysis.saved import write_statistics
+    from kprof.analysis.statistics import merge_statistics
+    from kprof.cli.reporting import load_many
+    from kprof.report.request import Request
+
+    write_statistics(Path(output), merge_statistics(load_many(dumps, options, Request())))
