@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections import Counter
 from dataclasses import dataclass
@@ -229,6 +230,23 @@ def test_wider_eprom_ports_with_shifted_triggers(tmp_path: Path, bits: int, shif
 
 
 @needs_cross
+def test_the_compiler_mode_plants_the_same(tmp_path: Path) -> None:
+    copied = copy_of_the_kernel(tmp_path)
+    make(copied, "cc")
+    names = read_names(copied / "build" / "cc.names")
+    with MD20(load_kernel(copied / "build" / "cc.elf")) as board:
+        session = Session(board)
+        session.record(Plan())
+        assert session.audit is not None
+        assert session.audit.exact
+        counted = session.audit.calls(names)
+        summary = summarise(session.capture(), names)
+    analysed = {figures.entry.name: figures.calls for figures in summary.functions}
+    assert analysed == {name: calls for name, calls in counted.items() if calls}
+    assert {entry.name for entry, _ in summary.inlines} == {"MGET", "MCLGET", "le_rxpkt"}
+
+
+@needs_cross
 def test_triggers_in_the_ready_built_kernel() -> None:
     image, names_path = minikernel.ready_built()
     text = subprocess.run(
@@ -259,12 +277,28 @@ def test_the_ready_built_images_come_from_these_sources(tmp_path: Path) -> None:
     version = subprocess.run([CROSS, "--version"], capture_output=True, text=True, check=True)
     if version.stdout.splitlines()[0] != built_with:
         pytest.skip(f"this compiler is not {built_with}")
-    copy = tmp_path / "minikernel"
-    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("build", "prebuilt"))
-    shutil.copytree(minikernel.examples_folder() / "agent", tmp_path / "agent")
-    kprof = Path(__import__("sys").executable).with_name("kprof")
-    subprocess.run(["make", "-C", str(copy), f"KPROF={kprof}"], check=True, capture_output=True)
+    copied = copy_of_the_kernel(tmp_path)
+    make(copied, "all")
     for name in ("kernel.names", "kernel.elf", "loan.elf", "swtch.elf"):
-        assert (copy / "build" / name).read_bytes() == (folder / "prebuilt" / name).read_bytes(), (
+        assert (copied / "build" / name).read_bytes() == (
+            folder / "prebuilt" / name
+        ).read_bytes(), (
             f"{name} is not what the sources give: run make -C examples/minikernel prebuilt"
         )
+
+
+def copy_of_the_kernel(folder: Path) -> Path:
+    """A copy of the example kernel's folder to build in."""
+    kernel, examples = folder / "minikernel", minikernel.examples_folder()
+    ignored = shutil.ignore_patterns("build", "prebuilt")
+    shutil.copytree(examples / "minikernel", kernel, ignore=ignored)
+    shutil.copytree(examples / "agent", folder / "agent", ignore=ignored)
+    return kernel
+
+
+def make(folder: Path, target: str) -> None:
+    """Run make with this Python's kprof."""
+    kprof = f"{sys.executable} -m kprof"
+    subprocess.run(
+        ["make", "-C", str(folder), f"KPROF={kprof}", target], check=True, capture_output=True
+    )
