@@ -141,7 +141,7 @@ class GdbReader:
             reply = yield from self._ask(b"%s%x,%x" % (letter, address, count))
             if reply is not None:
                 self._answered_at = self.stream.now
-                data = _data(reply, binary=self._binary)
+                data = data_in(reply, binary=self._binary)
                 if data is not None and len(data) == count:
                     return data
                 if data is not None and 0 < len(data) < count and not self.retries:
@@ -191,7 +191,7 @@ class GdbReader:
         yield from stream.send(b"$%s#%02x" % (data, sum(data) & 0xFF))
         until = stream.now + ANSWER_S
         while stream.now < until:
-            reply = _packet(stream.pending)
+            reply = packet_in(stream.pending)
             if reply is not None:
                 yield from stream.send(b"+")
                 return reply
@@ -202,7 +202,7 @@ class GdbReader:
         return None
 
 
-def _packet(pending: bytearray) -> bytes | None:
+def packet_in(pending: bytearray) -> bytes | None:
     """Take the first sound packet out of what has come, and what stands before it."""
     while (start := pending.find(b"$")) >= 0:
         end = pending.find(b"#", start)
@@ -218,7 +218,7 @@ def _packet(pending: bytearray) -> bytes | None:
     return None
 
 
-def _data(reply: bytes, *, binary: bool) -> bytes | None:
+def data_in(reply: bytes, *, binary: bool) -> bytes | None:
     """The bytes in a reply to a read; None: it is none."""
     if binary:
         if reply[:1] != b"b":

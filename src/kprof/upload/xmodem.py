@@ -56,6 +56,8 @@ class Receiver:
     ----------
     ymodem
         Blocks with the file's name and size come first, and end the batch.
+    tries
+        Times that the sender is called.
     tell
         Is given the bytes so far.
 
@@ -67,11 +69,13 @@ class Receiver:
         ``"crc"`` or ``"sum"``: how the blocks were checked.
     """
 
-    def __init__(self, *, ymodem: bool, tell: Callable[[int], None] = untold) -> None:
+    def __init__(
+        self, *, ymodem: bool, tries: int = START_TRIES, tell: Callable[[int], None] = untold
+    ) -> None:
         self.retries = 0
         self.checked = "crc"
         self.stream = Stream()
-        self._ymodem, self._tell = ymodem, tell
+        self._ymodem, self._tries, self._tell = ymodem, tries, tell
         self._sign = b"C"
         self._data = bytearray()
 
@@ -107,7 +111,7 @@ class Receiver:
         return bytes(self._data[:size])
 
     def _start(self) -> Talk[Block]:
-        for attempt in range(START_TRIES):
+        for attempt in range(self._tries):
             if attempt >= CRC_TRIES and not self._ymodem:
                 self._sign = b"C" if attempt % 2 else bytes((NAK,))
             self.checked = "crc" if self._sign == b"C" else "sum"
@@ -119,7 +123,7 @@ class Receiver:
                 raise TransferError("the sender cancelled (start it again)")
             yield from self.stream.quiet(QUIET_S)
         raise NoAnswerError(
-            f"no sender in {START_S * START_TRIES:.0f} s (start it on the board: it sends when "
+            f"no sender in {START_S * self._tries:.0f} s (start it on the board: it sends when "
             "it is asked to; --send types a command)"
         )
 
