@@ -66,3 +66,13 @@ def test_half_an_edit_in_a_source_is_refused() -> None:
     # Else the comment would pair with one of ours, and the source could not be had back.
     with pytest.raises(InstrumentError, match="instrumented already"):
         scan_source("int f(void) { /*kprof<*/ return 0; }\n", "t.c")
+
+
+def test_the_name_of_a_macro_between_old_style_parameters_and_the_body() -> None:
+    source = (
+        "int f(a, b REST) char *a, *b; int c; REST_TYPES\n{ return 1; }\n"
+        "int g(int a) __attribute__((pure)); int h(int a); MAKE { int x; };\n"
+        "int i(void); STRUCTURE { int y; };\nint j(GLOBAL a) int a; GLOBAL_TYPE\n{ return 2; }\n"
+    )
+    functions = scan_source(source, "t.c").functions.values()
+    assert [function.name for function in functions] == ["f", "j"]

@@ -25,6 +25,7 @@ _NESTED = re.compile(
     r"(?:__extension__\s+|__attribute(?:__)?\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)\s*)*"
     r"[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
 )
+_BARE_MACRO = re.compile(r"\s*(?!(?:struct|union|enum|else|do)\b)[A-Za-z_]\w*\s*")
 _MAX_PARAMETER_DECLARATIONS = 256
 _MAX_NESTED_DECLARATIONS = 16
 # Past this it is no head, and would be read again at each brace.
@@ -165,13 +166,14 @@ def _blocks(
 def _head_before(
     code: str, start: int, brace: int, before: str, earlier: list[int], expanded: bool
 ) -> tuple[Head | None, int]:
-    if before:
+    if before and (expanded or not _BARE_MACRO.fullmatch(before)):
         if before[-1] in ")]" or not expanded:
             if "(" not in before or len(before.lstrip()) > _LONGEST_HEAD:
                 return None, start
             return parse_head(code, start, brace, expanded=expanded), start
         return None, start
-    # Directly behind a semicolon: parameter declarations of the old style lead up to it.
+    # Directly behind a semicolon, or with only the name of a macro between: parameter
+    # declarations of the old style lead up to it.
     for begin in reversed(earlier[-_MAX_PARAMETER_DECLARATIONS:]):
         end = code.index(";", begin)
         if not re.search(r"\)[^;]*[A-Za-z_]", code[begin : end + 1]):
