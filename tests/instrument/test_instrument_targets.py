@@ -82,6 +82,19 @@ def test_far_addresses(tmp_path: Path) -> None:
     assert len(re.findall(r"test +%al,\(%r", text)) == 2
 
 
+def test_high_tags_are_said(tmp_path: Path) -> None:
+    if shutil.which("m68k-linux-gnu-gcc") is None:
+        pytest.skip("m68k-linux-gnu-gcc is missing")
+    (tmp_path / "f.c").write_text(SOURCE)
+    (tmp_path / "k.names").write_text("f/32766\n")
+    command = [sys.executable, "-m", "kprof", "cc", "--names", "k.names", "--"]
+    command += ["m68k-linux-gnu-gcc", "-c", "f.c"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).stderr == b""
+    (tmp_path / "k.names").write_text("f/32768\n")
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stderr
+    assert said.startswith("kprof: k.names: tags go up to 32769, address 0x8001: past 0x7fff")
+
+
 def test_intel_syntax(tmp_path: Path) -> None:
     text = compiled(tmp_path, "gcc", "-masm=intel", "x86-64")
     assert re.search(r"testb? +%al,0x400\b", text)

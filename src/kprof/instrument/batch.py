@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,6 +68,7 @@ class Options:
     preprocessor: Preprocessor | None = None
     commands: Mapping[Path, Preprocessor] = field(default_factory=dict)
     workers: int = 2
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None  # noqa: ARG005
 
     def preprocessor_of(self, path: Path) -> Preprocessor | None:
         """What the file is preprocessed with, or None."""
@@ -75,7 +76,7 @@ class Options:
         return self.commands.get(absolute, self.preprocessor)
 
 
-def instrument_files(paths: Iterable[Path], options: Options) -> list[Instrumented]:
+def instrument_files(paths: Sequence[Path], options: Options) -> list[Instrumented]:
     """Instrument these sources in memory, allocating what the name file lacks.
 
     Raises
@@ -86,7 +87,8 @@ def instrument_files(paths: Iterable[Path], options: Options) -> list[Instrument
     """
     scans: list[tuple[Path, Scan]] = []
     problems: list[str] = []
-    for path in paths:
+    for number, path in enumerate(paths, 1):
+        options.progress("read", number, len(paths))
         try:
             scan = scan_source(decode(read_bytes(path)), str(path))
             wrong = [f"{path}:{line}: {what}" for line, what in _syntax_problems(scan)]
@@ -125,8 +127,13 @@ def _syntax_problems(scan: Scan) -> list[tuple[int, str]]:
 
 
 def _verified(scans: Sequence[tuple[Path, Scan]], options: Options) -> list[Verified]:
+    done = 0
+
     def one(item: tuple[Path, Scan]) -> Verified:
+        nonlocal done
         path, scan = item
+        done += 1
+        options.progress("preprocessed", done, len(scans))
         preprocessor = options.preprocessor_of(path)
         return verify(scan, path, preprocessor) if preprocessor else Verified(scan)
 

@@ -85,8 +85,9 @@ class Branches:
             yield _blanked(self._code, blanks)
 
     def offsets(self) -> list[int]:
-        """Where branches begin and end, sorted."""
-        return sorted({at for branch in self._all for at in (branch.start, branch.end)})
+        """Where branches begin and end that are not on every way, sorted."""
+        partial = [branch for branch in self._all if not branch.group.whole]
+        return sorted({at for branch in partial for at in (branch.start, branch.end)})
 
     def chain(self, offset: int) -> tuple[Branch, ...]:
         """The branches that an offset is in, outermost first."""

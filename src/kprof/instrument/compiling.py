@@ -60,7 +60,7 @@ def compile_with_triggers(command: Sequence[str], options: Compiling) -> Compile
     if options.target.strategy == "cleanup" and line.has("-fexceptions"):
         # Cleanups would add landing pads.
         options = replace(options, target=replace(options.target, strategy="returns"))
-    notices: list[Skipped] = []
+    notices: list[Skipped | str] = []
     with tempfile.TemporaryDirectory(prefix="kprof-") as folder:
         objects: dict[int, str] = {}
         for number, source in enumerate(line.sources):
@@ -89,7 +89,7 @@ def _compile(
     scratch: Path,
     output: str,
     options: Compiling,
-    notices: list[Skipped],
+    notices: list[Skipped | str],
 ) -> int:
     _refuse_copies(source)
     said = b""
@@ -180,11 +180,12 @@ def _only(line: CommandLine, others: Sequence[Input]) -> list[str]:
     return [*line.compiler, *(a for i, a in enumerate(line.arguments) if i not in ours)]
 
 
-def _outcome(code: int, skipped: Sequence[Skipped]) -> Compiled:
-    missed = tuple(item for item in skipped if not item.wanted)
+def _outcome(code: int, said: Sequence[Skipped | str]) -> Compiled:
+    missed = tuple(item for item in said if isinstance(item, Skipped) and not item.wanted)
     if code:
         return Compiled(code)  # the compiler has said why
-    return Compiled(code, tuple(str(item) for item in missed), missed)
+    lines = (item for item in said if isinstance(item, str) or not item.wanted)
+    return Compiled(code, tuple(map(str, lines)), missed)
 
 
 def _run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,7 @@ class Job:
     compile_commands: str | None = None
     diff: bool = False
     un_instrument: bool = False
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None  # noqa: ARG005
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ def _options(job: Job, target: Target, names: Path) -> Options:
         job.header is not None,
         Preprocessor((*compiler, *job.options, "-DKPROF")) if compiler else None,
         read_compile_commands(Path(job.compile_commands)) if job.compile_commands else {},
+        progress=job.progress,
     )
 
 

@@ -13,8 +13,8 @@ from kprof.instrument.unit import Unit, plant_unit, scan_unit
 from kprof.names import Function, NameEntry, allocate_functions
 
 
-def instrument_unit(raw: str, path: str, options: Compiling, notices: list[Skipped]) -> str:
-    """A preprocessed unit with triggers; what could not have them is added to `notices`.
+def instrument_unit(raw: str, path: str, options: Compiling, notices: list[Skipped | str]) -> str:
+    """A preprocessed unit with triggers; what there is to say is added to `notices`.
 
     Raises
     ------
@@ -48,6 +48,9 @@ def instrument_unit(raw: str, path: str, options: Compiling, notices: list[Skipp
     entries = allocate_functions(options.names, wanted.values(), first_tag=options.first_tag)
     tags = _tags(unit, wanted, entries, notices)
     text, failed = plant_unit(unit, tags, options.target)
+    warning = options.target.warning(max(tags.values(), default=0) + 1)
+    if warning:
+        notices.append(f"{options.names}: {warning}")
     for function, reason in failed:
         place = unit.places[function.brace]
         notices.append(Skipped(function.name, place.file, place.line, reason))
@@ -58,7 +61,7 @@ def _tags(
     unit: Unit,
     wanted: Mapping[int, Function],
     entries: Mapping[Function, NameEntry],
-    notices: list[Skipped],
+    notices: list[Skipped | str],
 ) -> dict[int, int]:
     tags: dict[int, int] = {}
     for brace, function in wanted.items():
