@@ -1,7 +1,8 @@
 #!/bin/sh
 # Install the system packages that the tests use, where this machine lets us; else say what is missing.
 set -u
-packages="gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli"
+sh "$(dirname "$0")/install-readers.sh"
+packages="gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli chromium chromium-driver babeltrace2 graphviz valgrind srecord gdbserver"
 wanted=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || wanted="$wanted $package"
