@@ -122,7 +122,7 @@ def system_files(unit: Unit, scratch: Path, environment: dict[str, str]) -> set[
     text = scratch / "preprocessed"
     command = [unit.compiler, *unit.options, "-E", "-w", "-o", str(text), unit.source]
     run(command, unit.cwd, environment)
-    return set(re.findall(r'^# \d+ "([^"\n]*)"[ 124]* 3', _text(text), re.MULTILINE))
+    return set(re.findall(r'^# \d+ "([^"\n]*)" 1 3', _text(text), re.MULTILINE))
 
 
 def triggered(dump: Path) -> list[tuple[str, int | None]]:
