@@ -1,0 +1,84 @@
+"""Two runs of the same code show nothing; what was made slower is named first."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kprof.analysis import timeline
+from kprof.analysis.calls import Timeline
+from kprof.analysis.compare import changed_names, compare, rank_chance
+from kprof.analysis.measures import Measure
+from kprof.capture import Capture
+from kprof.names import parse_names
+from kprof.report.diff import diff_json, diff_lines, folded_lines
+
+
+def _load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+workload = _load("workload")
+NAMES = parse_names(workload.NAMES)
+
+
+def _run(seed: int, events: int = 3000, **slower: float) -> Timeline:
+    run = workload.Run(seed, events, **slower)
+    return timeline(Capture.from_events(run.times, run.tags), NAMES)
+
+
+def test_two_runs_of_the_same_code_show_nothing() -> None:
+    silent = sum(not changed_names(compare(_run(2 * i), _run(2 * i + 1))) for i in range(100))
+    assert silent >= 95
+
+
+@pytest.mark.parametrize("name", ["in_cksum", "lanisr", "soreceive", "tcp_input", "clock"])
+def test_what_is_a_fifth_slower_is_named_first(name: str) -> None:
+    whole_ram = 16384
+    for seed in range(2):
+        after = _run(seed + 500, whole_ram, **{name: 1.2})
+        assert changed_names(compare(_run(seed, whole_ram), after))[0] == name
+
+
+def test_paths_that_come_and_go_are_told() -> None:
+    names = parse_names("a/2\nb/4\nc/6\n")
+    before = Capture.from_events(list(range(40)), [2, 4, 5, 3] * 10)
+    after = Capture.from_events(list(range(40)), [2, 6, 7, 3] * 10)
+    difference = compare(timeline(before, names), timeline(after, names))
+    text = "\n".join(diff_lines(difference))
+    assert "call paths that appeared (1):\n       10 calls  a > c" in text
+    assert "call paths that vanished (1):\n       10 calls  a > b" in text
+    assert "only after: c, 10 calls" in text
+    assert list(folded_lines(difference)) == ["a 20 20", "a;b 10 0", "a;c 0 10"]
+    assert diff_json(difference)["paths"][1] == {
+        "path": ["a", "b"],
+        "calls": [10, 0],
+        "self_us": [10, 0],
+    }
+
+
+def test_a_changed_function_is_printed_with_its_change() -> None:
+    text = "\n".join(diff_lines(compare(_run(1), _run(2, in_cksum=2.0))))
+    assert "1 changed (net time" in text
+    first = text.split("name\n", 1)[1].splitlines()[0]
+    assert first.endswith("in_cksum")
+
+
+def test_the_rank_test_knows_equal_and_shifted() -> None:
+    import numpy as np
+
+    values = np.arange(200)
+    assert rank_chance(Measure.of(values), Measure.of(values)) > 0.9
+    assert rank_chance(Measure.of(values), Measure.of(values + 150)) < 1e-6
+    assert rank_chance(Measure.of(values[:1]), Measure.of(values)) == 1.0
+    assert rank_chance(Measure.of(values * 0), Measure.of(values * 0)) == 1.0

@@ -1,0 +1,257 @@
+"""Statistics: the summary's figures, saved and merged without loss; filters and questions."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kprof.analysis import summarise, timeline
+from kprof.analysis.books import keep_books
+from kprof.analysis.budget import BudgetError, check_budget, parse_budget
+from kprof.analysis.calls import Timeline
+from kprof.analysis.filters import Filter, filtered_statistics
+from kprof.analysis.graph import call_tree
+from kprof.analysis.questions import intervals, worst_calls
+from kprof.analysis.saved import SavedStatisticsError, read_statistics, write_statistics
+from kprof.analysis.states import ORPHAN
+from kprof.analysis.statistics import merge_statistics, statistics
+from kprof.analysis.tags import TagTable
+from kprof.analysis.tasks import interrupt_functions, interrupt_time, slices, tasks
+from kprof.capture import Capture
+from kprof.errors import UsageError
+from kprof.names import parse_names
+
+
+def _load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+kernel_sim = _load("kernel_sim")
+NAMES = parse_names(kernel_sim.name_text("pair"))
+
+
+def _capture(seed: int, steps: int = 600) -> Capture:
+    kernel = kernel_sim.Kernel(seed, "pair", True, steps)
+    return Capture.from_events(kernel.times, kernel.tags)
+
+
+def _lines(seed: int, steps: int = 600) -> Timeline:
+    return timeline(_capture(seed, steps), NAMES)
+
+
+def test_the_statistics_say_what_the_summary_says() -> None:
+    for seed in range(5):
+        capture = _capture(seed)
+        assert statistics(capture, NAMES).summary() == summarise(capture, NAMES)
+
+
+def test_saved_statistics_come_back_and_merge_as_one_pass(tmp_path: Path) -> None:
+    parts = [statistics(_capture(seed), NAMES) for seed in range(4)]
+    for number, part in enumerate(parts):
+        write_statistics(tmp_path / f"{number}.json", part)
+        assert read_statistics(tmp_path / f"{number}.json") == part
+    merged = merge_statistics(parts)
+    pairs = merge_statistics([merge_statistics(parts[:2]), merge_statistics(parts[2:])])
+    assert (pairs.functions, pairs.ledger, pairs.anomalies, pairs.captures) == (
+        merged.functions,
+        merged.ledger,
+        merged.anomalies,
+        merged.captures,
+    )
+    backwards = merge_statistics(parts[::-1])
+    assert backwards.functions == merged.functions
+    ledger = merged.ledger
+    assert ledger.elapsed == ledger.net + ledger.idle + ledger.unattributed
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"kprof_statistics": 1}', '{"kprof_statistics": 9}']
+)
+def test_damaged_statistics_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(text)
+    with pytest.raises(SavedStatisticsError, match=r"s\.json: is "):
+        read_statistics(path)
+
+
+def _ancestors(lines: Timeline, row: int) -> list[int]:
+    found = []
+    while (row := int(lines.calls.parent[row])) >= 0:
+        found.append(row)
+    return found
+
+
+def _naive(lines: Timeline, chosen: Filter) -> list[bool]:
+    """The filters by their definition, one call at a time."""
+    calls = lines.calls
+    name = [lines.functions[fn].name for fn in calls.function]
+    keep = []
+    for row in range(len(calls)):
+        above = _ancestors(lines, row)
+        mine = [name[row], *(name[a] for a in above)]
+        below = (
+            [r for r in range(len(calls)) if row in _ancestors(lines, r)] if chosen.callers else []
+        )
+        ok = not chosen.only or any(n in chosen.only for n in mine)
+        ok = ok and not any(n in chosen.without for n in mine)
+        ok = ok and (not chosen.callers or any(name[r] in chosen.callers for r in [row, *below]))
+        ok = ok and name[row] not in chosen.hide
+        if chosen.depth is not None:
+            level = len(above)
+            if chosen.only and ok:
+                level = max(i for i, n in enumerate(mine) if n in chosen.only)
+            ok = ok and level < chosen.depth
+        ok = ok and (chosen.least is None or calls.elapsed[row] >= chosen.least)
+        ok = ok and (chosen.start is None or calls.entry[row] >= chosen.start)
+        ok = ok and (chosen.end is None or calls.entry[row] <= chosen.end)
+        keep.append(bool(ok and (not chosen.tasks or calls.context[row] in chosen.tasks)))
+    return keep
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        Filter(only=("main1",), match="glob"),
+        Filter(only=("f1", "f2"), depth=2, match="glob"),
+        Filter(without=("irq0",), match="glob"),
+        Filter(callers=("f3",), match="glob"),
+        Filter(hide=("sched", "f0"), match="glob"),
+        Filter(depth=2),
+        Filter(least=20),
+        Filter(start=100, end=4000),
+        Filter(tasks=(0, 2)),
+        Filter(only=("main0", "main2"), without=("f5",), least=3, match="glob"),
+    ],
+)
+def test_filters_keep_what_they_say_and_the_ledger_balances(chosen: Filter) -> None:
+    for seed in range(2):
+        lines = _lines(seed, 300)
+        keep = chosen.mask(lines)
+        assert keep.tolist() == _naive(lines, chosen)
+        ledger = filtered_statistics(lines, keep, statistics(_capture(seed, 300), NAMES)).ledger
+        assert ledger.elapsed == sum(ledger[1:])
+
+
+def test_a_pattern_that_matches_nothing_or_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="matches no function"):
+        Filter(only=("nothing",)).mask(_lines(1))
+    with pytest.raises(UsageError, match="no regular expression"):
+        Filter(hide=("*_input",)).mask(_lines(1))
+
+
+def test_the_call_tree_has_every_call_and_tick() -> None:
+    lines = _lines(3)
+    waiting, calls, own = [call_tree(lines)], 0, 0
+    while waiting:
+        node = waiting.pop()
+        calls, own = calls + node.calls, own + node.own
+        waiting += node.inside.values()
+    assert calls == int(((lines.calls.flags & ORPHAN) == 0).sum())
+    assert own == lines.ledger.net
+
+
+def test_the_worst_calls_are_the_longest() -> None:
+    lines = _lines(4)
+    rows = worst_calls(lines, 2, 3)
+    elapsed = lines.calls.elapsed[rows].tolist()
+    assert elapsed == sorted(elapsed, reverse=True)
+    mine = (lines.calls.function == 2) & ((lines.calls.flags & 12) == 0)
+    assert elapsed == sorted(lines.calls.elapsed[mine].tolist(), reverse=True)[:3]
+
+
+def test_intervals_pair_each_mark_with_the_next() -> None:
+    names = parse_names("A/100=\nB/102=\n")
+    tags = [100, 102, 100, 100, 102, 102, 100]
+    lines = timeline(Capture.from_events([0, 5, 10, 11, 18, 20, 30], tags), names)
+    times, lonely = intervals(lines, "A", "B")
+    assert (times.tolist(), lonely) == ([5, 7], 2)
+    times, lonely = intervals(lines, "A", "A")
+    assert (times.tolist(), lonely) == ([10, 1, 19], 1)
+    assert intervals(lines, "B", "A")[0].tolist() == [5, 10]
+    with pytest.raises(UsageError, match="do you mean"):
+        intervals(lines, "A", "BB")
+
+
+def test_slices_and_tasks_share_the_run_out() -> None:
+    for seed in range(4):
+        lines = _lines(seed)
+        rows = slices(lines)
+        assert int((rows.end - rows.start).sum()) == lines.ledger.elapsed
+        assert np.array_equal(rows.start[1:], rows.end[:-1])
+        found = tasks(lines)
+        assert sum(task.run for task in found) + lines.ledger.idle == lines.ledger.elapsed
+
+
+def test_interrupts_are_found_and_their_time_taken_out() -> None:
+    names = parse_names("a/2\nb/4\nc/6\nirq/8\n")
+    # irq comes on nothing, on a, on b inside a, and on c.
+    tags = [8, 9, 2, 8, 9, 4, 8, 9, 5, 3, 6, 8, 9, 7]
+    times = [0, 4, 10, 12, 15, 20, 21, 26, 30, 40, 50, 52, 53, 60]
+    lines = timeline(Capture.from_events(times, tags), names)
+    assert interrupt_functions(lines) == [3]
+    is_root = lines.calls.function == 3
+    taken = interrupt_time(lines, is_root)
+    found = dict(zip([lines.functions[f].name for f in lines.calls.function], taken, strict=True))
+    assert (found["a"], found["b"], found["c"], found["irq"]) == (8, 5, 1, 0)
+
+
+def test_the_triggers_cost_is_taken_out_of_every_interval() -> None:
+    from fractions import Fraction
+
+    names = parse_names("a/2\nb/4\n")
+    times = np.cumsum(np.random.default_rng(1).integers(1, 20, 40_000)).tolist()
+    tags = [2, 4, 5, 3] * 10_000
+    plain = summarise(Capture.from_events(times, tags), names)
+    less = summarise(Capture.from_events(times, tags), names, trigger_cost=Fraction(3, 10))
+    assert plain.ledger.elapsed - less.ledger.elapsed == round(39_999 * 0.3)
+    triggers = {"a": 20_000, "b": 10_000}  # intervals of each: one trigger in each of them
+    for before, after in zip(plain.functions, less.functions, strict=True):
+        taken = before.net - after.net
+        assert abs(taken - triggers[before.entry.name] * 0.3) < 150
+    # Intervals shorter than the cost owe it to the next; no time runs backwards.
+    fast = Capture.from_events([0, 0, 0, 0, 100, 100, 100, 200], [2, 4, 5, 3] * 2)
+    books = keep_books(fast, TagTable.of(names), trigger_cost=Fraction(2))
+    assert books.elapsed == 200 - 7 * 2
+
+
+BUDGET = """
+f0.max < 1s
+f0.p99 <= 10s          # enough
+irq0.total-max < 0us
+f1.call == 3
+pct.pct_net < 20
+idle.pct >= 0
+orphan_exits == 0
+"""
+
+
+def test_a_budget_is_measured() -> None:
+    limits = parse_budget(BUDGET.replace("pct.", "sched."), "x")
+    capture = _capture(5)
+    verdicts = check_budget(limits, statistics(capture, NAMES), set(NAMES.by_name))
+    row = {f.entry.name: f for f in summarise(capture, NAMES).functions}
+    assert next(v.limit.text for v in verdicts if not v.passed).startswith("irq0.total-max")
+    assert verdicts[0].value == row["f0"].max
+    assert verdicts[3].passed == (row["f1"].calls == 3)
+    assert verdicts[6].passed
+
+
+def test_a_wrong_budget_is_told_line_by_line() -> None:
+    with pytest.raises(BudgetError) as caught:
+        parse_budget("f0.max < 1s\nnonsense\nf0.maxx < 1s\nf0.max < soon\norphan_exits == x\n", "b")
+    assert [p.split(":")[1] for p in caught.value.problems] == ["2", "3", "4", "5"]
+    with pytest.raises(BudgetError, match="no function"):
+        check_budget(
+            parse_budget("zz.max < 1s", "b"), statistics(_capture(1), NAMES), set(NAMES.by_name)
+        )
