@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kprof.capture.model import Capture
-from kprof.names import NameFile
-
 if TYPE_CHECKING:
+    from kprof.capture.model import Capture
+    from kprof.names import NameFile
     from kprof.report.colour import Look
 
 _MOST_EVENTS = 2_000_000
@@ -83,5 +81,5 @@ def _full_look(
         utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
         strip = depth_strip(timeline(capture, name_file), _STRIP, ascii_only=not utf8)
     root = source_root(capture.info.source, names, capture)
-    links = source_links(name_file, root if root is None else Path(root)) if root else {}
+    links = source_links(name_file, root) if root else {}
     return Look(colour=True, marks=marks, links=links, strip=strip)

@@ -1,9 +1,4 @@
-"""Where calls and marks are drawn: the level of each in its context's lane, and the slices.
-
-`Calls.depth` counts from the lowest call that is known. A call whose entry was not seen (orphan
-exit) has been open since its context first ran, so all that ran in the context before its exit
-stands on it: levels are depths with those below counted in.
-"""
+"""Where calls and marks are drawn: the level of each in its context's lane, and the slices."""
 
 from __future__ import annotations
 
@@ -11,31 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.states import MARK_IN, MARK_INLINE, MARK_OUT, ORPHAN
+from kprof.analysis.states import MARK_IN, MARK_INLINE, MARK_OUT
 
 MAX_LEVEL = 120
-_MOST_ORPHANS = 40
+"""Calls that are deeper share the last row."""
 
 
 def levels(timeline: Timeline) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The levels of the calls and of the marks; a mark's is that of the call it stands in, + 1."""
-    calls, marks = timeline.calls, timeline.marks
-    call_level = calls.depth.astype(np.int64)
-    mark_level = marks.depth.astype(np.int64)
-    orphan = (calls.flags & ORPHAN) != 0
-    for context in np.unique(calls.context[orphan]).tolist():
-        ends = np.sort(calls.exit_event[orphan & (calls.context == context)])
-        if len(ends) > _MOST_ORPHANS:
-            continue
-        mine = calls.context == context
-        call_level[mine] += _after(ends, calls.exit_event[mine])
-        mine = marks.context == context
-        mark_level[mine] += _after(ends, marks.event[mine])
-    return np.minimum(call_level, MAX_LEVEL), np.minimum(mark_level, MAX_LEVEL + 1)
+    """The levels of the calls and of the marks; a mark's is that of the call it stands in, + 1.
 
-
-def _after(ends: NDArray[np.int64], events: NDArray[np.int64]) -> NDArray[np.int64]:
-    return len(ends) - np.searchsorted(ends, events, "right")
+    Calls of one context and level do not overlap, but for those below `MAX_LEVEL`.
+    """
+    call_level = np.minimum(timeline.calls.depth.astype(np.int64), MAX_LEVEL)
+    mark_level = np.minimum(timeline.marks.depth.astype(np.int64), MAX_LEVEL + 1)
+    return call_level, mark_level
 
 
 def slices(timeline: Timeline) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,7 +1,8 @@
 """The merged call tree: all calls that were made along the same path are one node.
 
 The flame graphs are drawn of it. A node's elapsed time is its net time and that of all on top of
-it: time on the processor. A call whose entry was not seen (orphan exit) has its net time and no more.
+it: time on the processor. A call whose entry was not seen (orphan exit) is counted with its time,
+and not as a call.
 """
 
 from __future__ import annotations

@@ -1,0 +1,91 @@
+"""`kprof annotate`, and where the functions of a source are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kprof.analysis import summarise
+from kprof.capture import Capture, write_raw
+from kprof.errors import KprofError
+from kprof.names import parse_names
+from kprof.report.annotate import annotate, definitions, source_links
+
+SOURCE = """\
+/* \x1b[2J */
+static int
+twice(int x)
+{
+	return 2 * x;
+}
+
+int once(void) { return twice(1); }
+int never(void) { return 0; }
+"""
+NAMES = parse_names("once/1024\n#@ src/a.c\na.c:twice/1026\nnever/1028\n#@ b.c\ntwice/1030\n")
+CAPTURE = Capture.from_events([0, 10, 1510, 1520], [1024, 1026, 1027, 1025])
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "src" / "a.c"
+    path.parent.mkdir()
+    path.write_text(SOURCE)
+    return path
+
+
+def test_the_margin_has_the_figures_of_the_summary(source: Path) -> None:
+    lines = list(annotate(source, NAMES, summarise(CAPTURE, NAMES)))
+    assert lines[0].split()[:7] == ["#", "calls", "net", "us", "max", "us", "%"]
+    assert lines[1].split(None, 1) == ["1", "/* \\x1b[2J */"]
+    assert lines[3].split() == ["1", "1500", "1500", "98.68%", "3", "twice(int", "x)"]
+    assert lines[8].split()[:5] == ["1", "20", "20", "1.32%", "8"]
+    assert lines[9].split()[:5] == ["0", "-", "-", "-", "9"]
+    assert lines[5].endswith("5  \treturn 2 * x;")
+
+
+def test_a_static_function_is_that_of_its_file(source: Path) -> None:
+    found = definitions(source, NAMES)
+    assert found is not None
+    assert [(d.entry.name, d.first, d.last) for d in found.definitions] == [
+        ("a.c:twice", 3, 6),
+        ("once", 8, 8),
+        ("never", 9, 9),
+    ]
+
+
+def test_links_lead_to_the_line(source: Path) -> None:
+    links = source_links(NAMES, source.parent.parent)
+    assert links["a.c:twice"] == f"{source.as_uri()}#3"
+    assert "twice" not in links  # b.c is not there
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("int other(void) { return 1; }\n", "none of its functions"), (None, "cannot read")],
+)
+def test_what_cannot_be_annotated(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "x.c"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(KprofError, match=message):
+        list(annotate(path, NAMES, summarise(CAPTURE, NAMES)))
+
+
+def test_the_command(source: Path, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.bin"
+    write_raw(dump, CAPTURE)
+    (tmp_path / "dump.names").write_text(NAMES.text)
+    done = subprocess.run(
+        [sys.executable, "-m", "kprof", "annotate", str(source), str(dump)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "".join(
+        line + "\n" for line in annotate(source, NAMES, summarise(CAPTURE, NAMES))
+    )
