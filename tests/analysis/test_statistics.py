@@ -214,15 +214,16 @@ def test_the_triggers_cost_is_taken_out_of_every_interval() -> None:
     tags = [2, 4, 5, 3] * 10_000
     plain = summarise(Capture.from_events(times, tags), names)
     less = summarise(Capture.from_events(times, tags), names, trigger_cost=Fraction(3, 10))
-    assert plain.ledger.elapsed - less.ledger.elapsed == round(39_999 * 0.3)
+    # Times are then in thousandths of a tick.
+    assert less.info.clock_hz == 1000 * plain.info.clock_hz
+    assert 1000 * plain.ledger.elapsed - less.ledger.elapsed == 39_999 * 300
     triggers = {"a": 20_000, "b": 10_000}  # intervals of each: one trigger in each of them
     for before, after in zip(plain.functions, less.functions, strict=True):
-        taken = before.net - after.net
-        assert abs(taken - triggers[before.entry.name] * 0.3) < 150
+        assert 1000 * before.net - after.net == triggers[before.entry.name] * 300
     # Intervals shorter than the cost owe it to the next; no time runs backwards.
     fast = Capture.from_events([0, 0, 0, 0, 100, 100, 100, 200], [2, 4, 5, 3] * 2)
     books = keep_books(fast, TagTable.of(names), trigger_cost=Fraction(2))
-    assert books.elapsed == 200 - 7 * 2
+    assert books.elapsed == (200 - 7 * 2) * 1000
 
 
 BUDGET = """

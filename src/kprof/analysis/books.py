@@ -16,7 +16,7 @@ from kprof.analysis.clock import Clock
 from kprof.analysis.machine import Machine, replay_rows
 from kprof.analysis.tags import TAGS, TagTable
 from kprof.analysis.tally import Tally
-from kprof.capture.model import Capture
+from kprof.capture.model import Capture, CaptureInfo
 
 _CHUNK = 1 << 18  # events decoded at a time: their times and ops stay in the second level cache
 
@@ -26,6 +26,8 @@ class Books(NamedTuple):
 
     Attributes
     ----------
+    info
+        What is known of the capture, with the clock that the times are in.
     tally
         The figures of the functions, by their number in the tag table.
     tag_counts
@@ -36,6 +38,7 @@ class Books(NamedTuple):
         Time of the last event, and the longest interval, in ticks.
     """
 
+    info: CaptureInfo
     tally: Tally
     tag_counts: NDArray[np.int64]
     state: Any
@@ -69,7 +72,7 @@ def keep_books(
     clock = Clock(capture.info, trigger_cost)
     for rows in replay_rows(capture, table, machine, clock, counts):
         tally.add(rows)
-    return Books(tally, counts, machine.state, clock.time, clock.longest)
+    return Books(clock.info, tally, counts, machine.state, clock.time, clock.longest)
 
 
 def _compiled(capture: Capture, table: TagTable, tally: Tally, counts: NDArray[np.int64]) -> Books:
@@ -100,4 +103,11 @@ def _compiled(capture: Capture, table: TagTable, tally: Tally, counts: NDArray[n
         ops[:held] = ops[done:end].copy()
     machine.end_at(int(clock[fused.TIME]))
     tally.add(machine.finish())
-    return Books(tally, counts, machine.state, int(clock[fused.TIME]), int(clock[fused.LONGEST]))
+    return Books(
+        capture.info,
+        tally,
+        counts,
+        machine.state,
+        int(clock[fused.TIME]),
+        int(clock[fused.LONGEST]),
+    )

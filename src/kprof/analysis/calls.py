@@ -212,7 +212,7 @@ def timeline(
         unattributed=int(state[states.UNATTRIBUTED]),
     )
     return Timeline(
-        info=capture.info,
+        info=clock.info,
         functions=table.functions,
         inlines=table.inlines,
         events=capture.events,

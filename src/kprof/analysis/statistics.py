@@ -154,7 +154,8 @@ def statistics(
     )
     switches, contexts = int(state[states.SWITCHES]), int(state[states.CONTEXTS]) - 1
     whole = gather.close(capture, table, ledger, counts, switches, contexts)
-    return replace(whole, longest=clock.longest, trigger_cost=trigger_cost)
+    scale = clock.info.clock_hz / capture.info.clock_hz
+    return replace(whole, info=clock.info, longest=clock.longest, trigger_cost=trigger_cost * scale)
 
 
 class Gather:

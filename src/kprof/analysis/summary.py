@@ -140,14 +140,14 @@ def summarise(
     )
     rows = _figures(table, figures)
     return Summary(
-        capture.info,
+        books.info,
         capture.events,
         ledger,
         rows,
         inlines,
         anomalies,
         books.longest,
-        trigger_cost,
+        trigger_cost * (books.info.clock_hz / capture.info.clock_hz),
     )
 
 

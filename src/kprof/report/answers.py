@@ -30,7 +30,7 @@ from kprof.report.units import Units, percent, safe_name
 def answer(capture: Capture, names: NameFile, request: Request) -> Iterator[str]:
     """The report that `request.what` names, in parts."""
     lines = timeline(capture, names, trigger_cost=trigger_cost(capture, request))
-    keep = kept_mask(lines, capture, request)
+    keep = kept_mask(lines, request)
     if request.form == "json":
         yield as_json(_json(lines, keep, request))
         return

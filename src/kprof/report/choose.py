@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kprof.capture.model import Capture
+from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameFile
 from kprof.report.request import Request
 
@@ -58,7 +58,7 @@ def statistics_of(capture: Capture, names: NameFile, request: Request) -> Statis
 
     cost = trigger_cost(capture, request)
     whole = statistics(capture, names, trigger_cost=cost)
-    chosen = filter_of(capture, request)
+    chosen = filter_of(whole.info, request)
     if not chosen:
         return whole
     from kprof.analysis.calls import timeline
@@ -68,14 +68,14 @@ def statistics_of(capture: Capture, names: NameFile, request: Request) -> Statis
     return filtered_statistics(lines, chosen.mask(lines), whole)
 
 
-def filter_of(capture: Capture, request: Request) -> Filter:
-    """The filter of a request, its times in ticks of the capture's clock."""
+def filter_of(info: CaptureInfo, request: Request) -> Filter:
+    """The filter of a request, its times in ticks of the clock of `info`."""
     import math
 
     from kprof.analysis.filters import Filter
     from kprof.analysis.times import parse_range, parse_time, to_ticks
 
-    hz = capture.info.clock_hz
+    hz = info.clock_hz
     least = start = end = None
     if request.least is not None:
         least = math.ceil(to_ticks(parse_time(request.least, "-t"), hz))
@@ -185,8 +185,8 @@ def _statistics_json(statistics: Statistics, request: Request) -> dict[str, Any]
     return value
 
 
-def kept_mask(lines: Timeline, capture: Capture, request: Request) -> Mask | None:
+def kept_mask(lines: Timeline, request: Request) -> Mask | None:
     """The mask of the request's filters, or None where it has none."""
     if not _has_filter(request):
         return None
-    return filter_of(capture, request).mask(lines)
+    return filter_of(lines.info, request).mask(lines)

@@ -189,7 +189,7 @@ def _honesty(summary: Summary) -> list[str]:
             "the run (--trigger-cost takes them out)"
         ]
     if not summary.info.unwrapped:
-        wrap = 1 << summary.info.time_bits
+        wrap = (1 << summary.info.time_bits) * (1000 if cost else 1)  # as `Clock` makes them
         if summary.longest > wrap * _NEAR_WRAP:
             lines.append(
                 f"the longest time between two events was {units.seconds(summary.longest)}, near "
