@@ -1,7 +1,8 @@
 """Chrome's trace event format (JSON), for ui.perfetto.dev, chrome://tracing, Spall and others.
 
 A thread for each context with its calls from entry to exit, and a thread that shows which context
-runs. The ends of calls carry their net time. Times are microseconds.
+runs. The ends of calls that were switched out, or are no plain exits, carry their net time; that of
+the others is what the calls inside leave of their time. Times are microseconds.
 Specification: "Trace Event Format" (Google), at the address in https://perfetto.dev/docs/.
 """
 
@@ -32,6 +33,7 @@ class _Writer:
         self._functions = [json.dumps(entry.name) for entry in stream.functions]
         self._inlines = [json.dumps(entry.name) for entry in stream.inlines]
         self._contexts: set[int] = set()
+        self._running = ""
 
     def write(self) -> None:
         source = json.dumps(self._stream.info.source)
@@ -41,7 +43,7 @@ class _Writer:
         self._begin(self._stream.first, "0")
         for steps in self._stream:
             self._block(steps)
-        self._end(self._scale.us(self._stream.ledger.elapsed))
+        self._turn("E", self._scale.us(self._stream.ledger.elapsed))
         self._put("\n]}\n")
 
     def _put(self, text: str) -> None:
@@ -58,11 +60,13 @@ class _Writer:
         if context not in self._contexts:
             self._contexts.add(context)
             self._thread(_FIRST + context, context_label(context))
-        name = context_label(context)
-        self._put(f',\n{{"ph":"B","pid":1,"tid":{_RUNNING},"ts":{time},"name":"{name}"}}')
+        self._running = context_label(context)
+        self._turn("B", time)
 
-    def _end(self, time: str) -> None:
-        self._put(f',\n{{"ph":"E","pid":1,"tid":{_RUNNING},"ts":{time}}}')
+    def _turn(self, phase: str, time: str) -> None:
+        self._put(
+            f',\n{{"ph":"{phase}","pid":1,"tid":{_RUNNING},"ts":{time},"name":"{self._running}"}}'
+        )
 
     def _block(self, steps: Steps) -> None:
         functions, inlines = self._functions, self._inlines
@@ -79,10 +83,10 @@ class _Writer:
                 )
             elif kind == LEAVE:
                 net, flags = next(rows)
-                how = _HOW[flags & _ENDINGS]
+                args = f',"args":{{"net_us":{net}{_HOW[flags & _TOLD]}}}' if flags & _TOLD else ""
                 texts.append(
-                    f',\n{{"ph":"E","pid":1,"tid":{thread},"ts":{time},"name":{functions[name]},'
-                    f'"args":{{"net_us":{net}{how}}}}}'
+                    f',\n{{"ph":"E","pid":1,"tid":{thread},"ts":{time},'
+                    f'"name":{functions[name]}{args}}}'
                 )
             elif kind == INLINE:
                 texts.append(
@@ -92,19 +96,19 @@ class _Writer:
             else:
                 self._put("".join(texts))
                 texts.clear()
-                self._end(time)
+                self._turn("E", time)
                 self._begin(context, time)
         self._put("".join(texts))
 
 
-_ENDINGS = states.ORPHAN | states.OPEN | states.UNWOUND
+_TOLD = states.ORPHAN | states.OPEN | states.UNWOUND | states.RESUMED
 _HOW = {
     flags: ',"ended_by":"began before"'
     if flags & states.ORPHAN
     else ',"ended_by":"open"'
     if flags & states.OPEN
     else ',"ended_by":"unwound"'
-    if flags
+    if flags & states.UNWOUND
     else ""
-    for flags in range(_ENDINGS + 1)
+    for flags in range(_TOLD + 1)
 }

@@ -79,7 +79,8 @@ class _Writer:
         if known is not None:
             return known
         new = self._functions[name] = len(self._functions) + 1
+        # No system name: readers would take it for a mangled one.
         text = self._text(name)
-        self._out.write(content(5, number(1, new) + number(2, text) + number(3, text)))
+        self._out.write(content(5, number(1, new) + number(2, text)))
         self._out.write(content(4, number(1, new) + number(2, 1) + content(4, number(1, new))))
         return new

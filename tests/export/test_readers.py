@@ -1,0 +1,357 @@
+"""Each export, opened by the program that people open it with: its totals are the report's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.export import perfetto_model, readers
+from tests.export.samples import Sample, kernel, plain, sample
+
+from kprof.analysis import timeline
+from kprof.analysis.states import ORPHAN
+from kprof.capture.model import CaptureInfo
+from kprof.export.formats import export
+
+SAMPLES = {
+    "plain": plain,
+    "pair": lambda: kernel("pair"),
+    "early": lambda: kernel("early"),
+    "swtch": lambda: kernel("swtch"),
+}
+
+
+@pytest.fixture(params=list(SAMPLES), name="shot")
+def _shot(request: pytest.FixtureRequest) -> Sample:
+    return SAMPLES[request.param]()
+
+
+def written(shot: Sample, form: str, path: Path) -> Path:
+    export(shot.capture, shot.names, form, path)
+    return path
+
+
+def complete(shot: Sample) -> bool:
+    """Is every call one that began and ended here, none inside itself?"""
+    return shot.summary.anomalies.orphan_exits == 0
+
+
+def functions(found: dict[str, Any]) -> dict[str, Any]:
+    """Without the frames of contexts."""
+    return {name: v for name, v in found.items() if not re.fullmatch(r"system|task \d+", name)}
+
+
+def nonzero(found: dict[str, int]) -> dict[str, int]:
+    return {name: value for name, value in found.items() if value}
+
+
+def test_speedscope(shot: Sample, tmp_path: Path) -> None:
+    path = written(shot, "speedscope", tmp_path / "x.speedscope.json")
+    (profile,) = readers.speedscope(path)
+    assert profile["total"] == shot.summary.ledger.elapsed
+    assert profile["unit"] == "microseconds"
+    own = {name: weight for name, weight, _ in profile["frames"]}
+    idle, unattributed = own.get("system", 0), sum(own.values()) - sum(functions(own).values())
+    known = functions(own) | {"(idle)": idle, "(unattributed)": unattributed - idle}
+    assert nonzero(known) == shot.net
+    if complete(shot):
+        total = {name: weight for name, _, weight in profile["frames"]}
+        assert nonzero(functions(total)) == shot.elapsed
+
+
+def test_speedscope_schema(shot: Sample, tmp_path: Path) -> None:
+    package = readers.npm_package("speedscope")
+    schema = json.loads((package / "dist" / "release" / "file-format-schema.json").read_text())
+    written(shot, "speedscope", tmp_path / "x")
+    found = json.loads((tmp_path / "x").read_text())
+    assert found["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    allowed = schema["definitions"]["FileFormat.File"]["properties"]
+    assert set(found) <= set(allowed)
+    assert set(schema["definitions"]["FileFormat.File"]["required"]) <= set(found)
+
+
+def test_chrome_in_speedscope(tmp_path: Path) -> None:
+    """Not of the simulated kernel: the importer orders calls of no length in its own way."""
+    shot = plain()
+    path = written(shot, "chrome", tmp_path / "trace.json")
+    running, task = readers.speedscope(path)
+    assert running["name"].endswith("running (tid 0)")
+    assert running["total"] == task["total"] == shot.summary.ledger.elapsed
+    assert {n: c for n, c in task["calls"].items() if n != "MARK"} == shot.calls
+    assert nonzero({name: total for name, _, total in task["frames"]}) == shot.elapsed
+
+
+def test_chrome_json(shot: Sample, tmp_path: Path) -> None:
+    """By the specification: an end ends what was begun last on its thread."""
+    events = json.loads(written(shot, "chrome", tmp_path / "x").read_bytes())["traceEvents"]
+    net: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    wall: Counter[str] = Counter()
+    stacks: dict[int, list[dict[str, Any]]] = {}
+    last = 0
+    for event in (e for e in events if e["ph"] != "M"):
+        assert event["ts"] >= last
+        last = event["ts"]
+        stack = stacks.setdefault(event["tid"], [])
+        if event["ph"] == "B":
+            stack.append(event)
+        elif event["ph"] == "E":
+            begun = stack.pop()
+            assert begun["name"] == event["name"]
+            if event["tid"] == 0:
+                continue
+            passed = event["ts"] - begun["ts"]
+            args = event.get("args", {})
+            net[event["name"]] += args.get("net_us", passed - begun.get("inside", 0))
+            if stack:
+                stack[-1]["inside"] = stack[-1].get("inside", 0) + passed
+            if args.get("ended_by") != "began before":
+                calls[event["name"]] += 1
+                wall[event["name"]] += passed
+    assert not any(stacks.values())
+    assert last == shot.summary.ledger.elapsed
+    assert nonzero(net) == {k: v for k, v in shot.net.items() if not k.startswith("(")}
+    assert calls == shot.calls
+    assert wall == wall_times(shot)
+
+
+def wall_times(shot: Sample) -> Counter[str]:
+    """Time between entry and exit of the calls that began in the capture, by function."""
+    lines = timeline(shot.capture, shot.names)
+    wall: Counter[str] = Counter()
+    for fn, flags, passed in zip(
+        lines.calls.function, lines.calls.flags, lines.calls.wall, strict=True
+    ):
+        if not flags & ORPHAN:
+            wall[lines.functions[fn].name] += int(passed)
+    return wall
+
+
+def test_perfetto(shot: Sample, tmp_path: Path) -> None:
+    trace = perfetto_model.read(written(shot, "perfetto", tmp_path / "x").read_bytes())
+    assert trace.end == shot.summary.ledger.elapsed * 1000
+    turns = [s for s in trace.slices if s.track == "running"]
+    assert sum(s.duration for s in turns) == trace.end
+    calls = [s for s in trace.slices if s.track != "running"]
+    lines = timeline(shot.capture, shot.names)
+    began = [s for s in calls if s.notes.get("ended by") != "began before"]
+    assert Counter(s.name for s in began) == Counter(shot.calls)
+    durations: Counter[str] = Counter()
+    for one in began:
+        durations[one.name] += one.duration // 1000
+    assert durations == wall_times(shot)
+    away = Counter(s.notes["switched out ns"] for s in calls if "switched out ns" in s.notes)
+    spent = (lines.calls.wall - lines.calls.elapsed) * 1000
+    assert away == Counter(int(time) for time in spent if time)
+    assert Counter(i[0] for i in trace.instants) == Counter(
+        {entry.name: count for entry, count in shot.summary.inlines}
+    )
+    for track, now, value in trace.counters[:: max(1, len(trace.counters) // 300)]:
+        known = [s for s in calls if s.track == track and s.start <= now < s.end]
+        last = [v for t, n, v in trace.counters if t == track and n == now][-1]
+        assert last == len(known), (track, now, value)
+
+
+def test_perfetto_in_the_trace_processor(shot: Sample, tmp_path: Path) -> None:
+    """The real one, where its program is: it is in no package that can be installed here."""
+    processor = readers.tool("trace_processor_shell")
+    path = written(shot, "perfetto", tmp_path / "x.pftrace")
+    query = tmp_path / "q.sql"
+    query.write_text("select name, count(1), sum(dur) from slice group by name order by name")
+    assert "name" in readers.run(processor, "-q", query, path)
+
+
+def test_firefox(shot: Sample, tmp_path: Path) -> None:
+    path = written(shot, "firefox", tmp_path / "x.json")
+    found = readers.firefox_functions(path, tmp_path)
+    own = {name: round(self_ms * 1000) for name, (self_ms, _) in found.items()}
+    assert nonzero(functions(own)) == shot.net
+    if complete(shot):
+        total = {name: round(ms * 1000) for name, (_, ms) in found.items()}
+        total = {k: v for k, v in functions(total).items() if not k.startswith("(")}
+        assert nonzero(total) == shot.elapsed
+
+
+def test_folded_in_inferno(shot: Sample, tmp_path: Path) -> None:
+    path = written(shot, "folded", tmp_path / "x.folded")
+    found = readers.inferno(path)
+    assert found["all"] == shot.summary.ledger.elapsed
+
+
+def test_folded_in_speedscope(shot: Sample, tmp_path: Path) -> None:
+    path = written(shot, "folded", tmp_path / "x.folded")
+    (profile,) = readers.speedscope(path)
+    own = {name: weight for name, weight, _ in profile["frames"]}
+    own = {name.replace("\\x3b", ";"): weight for name, weight in own.items()}
+    own = {name.encode("latin-1").decode(): weight for name, weight in own.items()}
+    assert nonzero(functions(own)) == shot.net
+
+
+def test_callgrind(shot: Sample, tmp_path: Path) -> None:
+    path = written(shot, "callgrind", tmp_path / "x.callgrind")
+    own = readers.callgrind_annotate(path, inclusive=False)
+    assert nonzero(functions(own)) == shot.net
+    if shot.capture.events < 500:  # no call in itself, whose cost has no one right answer
+        total = readers.callgrind_annotate(path, inclusive=True)
+        total = {k: v for k, v in functions(total).items() if not k.startswith("(")}
+        assert total == shot.elapsed
+
+
+def test_pprof(shot: Sample, tmp_path: Path) -> None:
+    path = written(shot, "pprof", tmp_path / "x.pb.gz")
+    time = readers.pprof_top(path, "time")
+    own = {name: flat for name, (flat, _) in time.items()}
+    assert nonzero(own) == {name: net * 1000 for name, net in shot.net.items()}
+    calls = {name: flat for name, (flat, _) in readers.pprof_top(path, "calls").items()}
+    assert nonzero(calls) == shot.calls
+    if complete(shot):
+        total = {k: cum for k, (_, cum) in time.items() if not k.startswith("(")}
+        assert nonzero(total) == {name: value * 1000 for name, value in shot.elapsed.items()}
+
+
+def test_ctf_in_babeltrace(shot: Sample, tmp_path: Path) -> None:
+    folder = written(shot, "ctf", tmp_path / "x.ctf")
+    text = readers.run(readers.tool("babeltrace2"), "--clock-seconds", folder)
+    kinds: Counter[tuple[str, str]] = Counter()
+    times = []
+    for line in text.splitlines():
+        found = re.match(
+            r'\[(\d+)\.(\d{9})\] .*?(\w+): \{ (?:name = \( "(.*)" :|tag = (\d+))', line
+        )
+        assert found, line
+        times.append(int(found[1]) * 1_000_000_000 + int(found[2]))
+        name = (found[4] or found[5]).replace('\\"', '"').replace("\\\\", "\\")
+        kinds[found[3], name] += 1
+    assert len(times) == shot.capture.events
+    assert times[-1] - times[0] == shot.summary.ledger.elapsed * 1000
+    assert times == sorted(times)
+    entries = {name: n for (kind, name), n in kinds.items() if kind == "entry"}
+    swtch = {e.name for e in shot.names.entries if e.modifier.value in "$*!"} - {""}
+    calls = {name: n for name, n in shot.calls.items() if name not in swtch}
+    assert {name: n for name, n in entries.items() if name not in swtch} == calls
+    inlines = {name: n for (kind, name), n in kinds.items() if kind == "inline"}
+    assert inlines == {entry.name: count for entry, count in shot.summary.inlines}
+
+
+def test_ctf_keeps_wraps_and_lost_events(tmp_path: Path) -> None:
+    info = CaptureInfo(lost=17, some_lost=True, started_ns=1_700_000_000_123_000_000)
+    wrap = 1 << 24
+    shot = sample([5, wrap - 1, 3, wrap - 2, 9], [10, 12, 13, 11, 99], "a/10\nb/12\n", info)
+    folder = written(shot, "ctf", tmp_path / "x.ctf")
+    program = readers.tool("babeltrace2")
+    text = readers.run(program, "--clock-seconds", folder)
+    seconds = [float(t) for t in re.findall(r"^\[([\d.]+)\]", text, re.M)]
+    start = 1_700_000_000.123
+    expected = [5, wrap - 1, wrap + 3, 2 * wrap - 2, 2 * wrap + 9]
+    assert seconds == pytest.approx([start + t / 1e6 for t in expected], abs=1e-6)
+    assert "unknown: { tag = 99" in text
+    import subprocess
+
+    done = subprocess.run([program, folder], capture_output=True, check=True)
+    assert b"discarded 17 events" in done.stderr
+
+
+def test_dot(shot: Sample, tmp_path: Path) -> None:
+    path = written(shot, "dot", tmp_path / "x.dot")
+    data = json.loads(readers.run(readers.tool("dot"), "-Tdot_json", path))
+    labels = {node["_gvid"]: node["label"] for node in data["objects"]}
+    named = {label.split("\\n")[0]: label for label in labels.values()}
+    for name, calls in shot.calls.items():
+        label = named[name.replace("\\", "\\\\")]
+        assert f"\\n{calls} calls\\n{shot.net.get(name, 0)} of " in label
+    into: Counter[str] = Counter()
+    for edge in data["edges"]:
+        into[labels[edge["head"]].split("\\n")[0].replace("\\\\", "\\")] += int(edge["label"])
+    assert nonzero(into) == shot.calls
+    assert "<svg" in readers.run(readers.tool("dot"), "-Tsvg", path)
+
+
+def test_mermaid(shot: Sample, tmp_path: Path) -> None:
+    readers.npm_package("mermaid")
+    readers.npm_package("jsdom")
+    path = written(shot, "mermaid", tmp_path / "x.mmd")
+    script = readers.PLACE / "mermaid_edges.mjs"
+    script.write_text((readers.HERE / "mermaid_edges.mjs").read_text())
+    found = json.loads(readers.run(readers.tool("node"), script, path))
+    into: Counter[str] = Counter()
+    for start, end, label in found["edges"]:
+        assert start in found["nodes"]
+        into[re.split("<br/?>", found["nodes"][end])[0]] += int(label)
+    assert nonzero(into) == shot.calls
+
+
+def test_vcd_in_vcdvcd(shot: Sample, tmp_path: Path) -> None:
+    vcdvcd = pytest.importorskip("vcdvcd", reason="no vcdvcd package")
+    path = written(shot, "vcd", tmp_path / "x.vcd")
+    dump = vcdvcd.VCDVCD(str(path))
+    end = shot.summary.ledger.elapsed
+    assert dump.endtime == end
+    high = {}
+    for name in dump.signals:
+        signal = dump[name]
+        if signal.size != "1" or signal.var_type != "wire":
+            continue
+        total, since = 0, None
+        for now, value in [*signal.tv, (end, "0")]:
+            if value == "1" and since is None:
+                since = now
+            elif value == "0" and since is not None:
+                total += now - since
+                since = None
+        high[name.removeprefix("kprof.")] = total
+    if complete(shot):
+        named = {re.sub(r"[ $\[\]\\]", "_", name): value for name, value in shot.elapsed.items()}
+        assert nonzero(high) == named
+    assert set(high) >= {name for name, net in shot.net.items() if name in high and net}
+
+
+def test_vcd_in_gtkwave(shot: Sample, tmp_path: Path) -> None:
+    program = readers.tool("vcd2fst")
+    path = written(shot, "vcd", tmp_path / "x.vcd")
+    readers.run(program, path, tmp_path / "x.fst")
+    assert (tmp_path / "x.fst").stat().st_size > 100
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_rows_in_duckdb(shot: Sample, tmp_path: Path, form: str) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="no duckdb package")
+    path = written(shot, form, tmp_path / f"x.{form}")
+    unit, scale = ("us", 1) if form == "csv" else ("ns", 1000)
+    found = duckdb.sql(
+        f"select function, sum(net_{unit})::bigint, count(*) filter (ended_by != 'began before') "
+        f"from '{path}' group by 1"
+    ).fetchall()
+    net = {name: net for name, net, _ in found if net}
+    assert net == {k: v * scale for k, v in shot.net.items() if not k.startswith("(")}
+    assert {name: n for name, _, n in found if n} == shot.calls
+    (lost,) = duckdb.sql(
+        f"select count(*) from '{path}' a where parent is not null and not exists "
+        f"(select 1 from '{path}' b where b.call = a.parent)"
+    ).fetchall()
+    assert lost == (0,)
+    (inside,) = duckdb.sql(
+        f"select count(*) from '{path}' a join '{path}' b on a.parent = b.call and "
+        f"a.ended_by != 'began before' and b.ended_by != 'began before' "
+        f"where a.depth != b.depth + 1 "
+        f"or a.entry_{unit} < b.entry_{unit} or a.exit_{unit} > b.exit_{unit}"
+    ).fetchall()
+    assert inside == (0,)
+
+
+def test_arrow_and_parquet_in_pyarrow(shot: Sample, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="no pyarrow package")
+    import pyarrow.feather as feather
+    import pyarrow.parquet as pq
+
+    arrow = feather.read_table(written(shot, "arrow", tmp_path / "x.arrow"))
+    parquet = pq.read_table(written(shot, "parquet", tmp_path / "x.parquet"))
+    assert arrow.to_pylist() == parquet.to_pylist()
+    assert arrow.num_rows == len(timeline(shot.capture, shot.names).calls)
+    about = pq.read_metadata(tmp_path / "x.parquet").metadata
+    assert int(about[b"kprof.elapsed_ns"]) == shot.summary.ledger.elapsed * 1000
+    assert int(about[b"kprof.idle_ns"]) == shot.summary.ledger.idle * 1000
+    assert pa.types.is_dictionary(arrow.schema.field("function").type)
