@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
 
+from kprof.board.minikernel import ready_built
 from kprof.capture.open import open_capture
 from kprof.cli.demo import command
 from kprof.names import read_names
@@ -46,6 +47,9 @@ def test_from_c_source_to_report(tmp_path: Path, how: str) -> None:
     assert capture.info.full
     assert capture.info.names_sha256 == read_names(folder / "kernel.names").sha256()
     assert "tst.b" in (folder / "src" / "le.c").read_text()
+    # Static functions are those of the ready-built kernel, not new ones of the same names.
+    built = [(entry.name, entry.value) for entry in read_names(ready_built()[1]).entries]
+    assert [(e.name, e.value) for e in read_names(folder / "kernel.names").entries] == built
     assert (folder / "kernel.elf").exists()
 
 

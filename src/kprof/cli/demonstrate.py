@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import threading
@@ -23,7 +24,7 @@ from kprof.board.session import Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.capture.open import open_capture
 from kprof.errors import BoardError, FileAccessError, KprofError
-from kprof.files import explain
+from kprof.files import explain, write_text
 from kprof.instrument.job import Job
 from kprof.instrument.job import run as run_instrument
 from kprof.names import read_names
@@ -116,9 +117,10 @@ def _build(demo: Demo) -> None:
     planted = demo.folder / "src"
     try:
         planted.mkdir(parents=True, exist_ok=True)
-        seed = minikernel.seed_names() if compiler else ready_names
-        shutil.copyfile(seed, demo.names)
-        if not compiler:
+        if compiler:
+            shutil.copyfile(minikernel.seed_names(), demo.names)
+        else:
+            write_text(demo.names, _moved(read_names(ready_names).text, demo.folder))
             shutil.copyfile(ready, demo.kernel)
     except OSError as error:
         raise FileAccessError(explain(demo.folder, "write", error)) from error
@@ -147,6 +149,12 @@ def _build(demo: Demo) -> None:
     )
     minikernel.run_compiler(command)
     _say(f"compiled with {compiler}")
+
+
+def _moved(names: str, folder: Path) -> str:
+    """The ready-built name file for another folder: it names sources relative to itself."""
+    sources = minikernel.include_folders()[0]
+    return names.replace(" ../src/", f" {os.path.relpath(sources, folder.resolve())}/")
 
 
 def _upload(demo: Demo, session: Session) -> None:
