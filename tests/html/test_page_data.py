@@ -26,6 +26,7 @@ from kprof.report.html.columns import ColumnWriter
 from kprof.report.html.interrupts import interrupt_names
 from kprof.report.html.lanes import MAX_LEVEL, levels, slices
 from kprof.report.html.paths import MAX_DEPTH, path_tree
+from kprof.report.request import Request
 
 STYLES = ("pair", "early", "swtch")
 
@@ -157,6 +158,13 @@ def test_in_each_slice_its_own_context_runs(style: str) -> None:
     assert (np.diff(start) >= 0).all()
 
 
+def data_of(parts: Any) -> dict[str, Any]:
+    """The JSON block of a page."""
+    frame = Frame()
+    frame.feed("".join(parts))
+    return dict(json.loads(frame.scripts[0][1]))
+
+
 def test_interrupts_are_told_from_what_the_idle_loop_calls() -> None:
     for seed in range(5):
         found = interrupt_names(simulated(seed, steps=4000))
@@ -176,6 +184,26 @@ def test_interrupts_are_told_from_what_the_idle_loop_calls() -> None:
     line = timeline(Capture.from_events(list(range(len(events))), events), names)
     assert (line.calls.context[:-1] == 0).all()
     assert interrupt_names(line) == ["irq"]
+    assert interrupt_names(line, ("a",)) == ["a"]
+
+
+def test_a_filter_leaves_its_calls_and_says_what_it_left_out() -> None:
+    kernel = kernel_sim.Kernel(2, "pair", True, 2000)
+    capture = Capture.from_events(kernel.times, kernel.tags)
+    names = parse_names(kernel_sim.name_text("pair"))
+    whole, line = data_of(html_parts(capture, names)), timeline(capture, names)
+    found = data_of(html_parts(capture, names, request=Request(hide=("irq.*",))))
+    hidden = {i for i, f in enumerate(whole["functions"]) if f["name"].startswith("irq")}
+    kept = [row for row in whole["figures"] if row[0] not in hidden]
+    assert sorted(found["figures"]) == sorted(kept)
+    assert found["ledger"] == whole["ledger"]
+    lost = np.isin(line.calls.function, list(hidden))
+    assert (
+        f"left out by filters: {lost.sum()} calls, {line.calls.net[lost].sum()} us net"
+        in (found["said"])
+    )
+    count = found["columns"]["function"]["count"]
+    assert count == len(line.calls) - lost.sum()
 
 
 class Frame(html.parser.HTMLParser):

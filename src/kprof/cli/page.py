@@ -9,6 +9,7 @@ from kprof.cli.output import write_product
 from kprof.cli.source import open_with_names
 from kprof.names import NameFile, find_names
 from kprof.report.html.build import html_parts
+from kprof.report.request import Request
 
 
 def write_page(
@@ -17,6 +18,7 @@ def write_page(
     dump: str,
     names: str | None,
     diff_with: str | None,
+    request: Request,
     *,
     with_sources: bool,
 ) -> None:
@@ -30,6 +32,8 @@ def write_page(
         Where they are from.
     diff_with
         The capture of the run before; its name file is the one beside it, else `names`.
+    request
+        Filters and the like.
     """
     before = None
     if diff_with is not None:
@@ -40,6 +44,7 @@ def write_page(
         html_parts(
             *run,
             before=before,
+            request=request,
             source_root=source_root(dump, names, run[0]),
             with_sources=with_sources,
         ),

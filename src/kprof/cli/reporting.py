@@ -45,6 +45,7 @@ def run_report(options: dict[str, Any]) -> None:
             dumps[0],
             options["names"],
             options["diff_with"],
+            request,
             with_sources=options["sources"],
         )
         return

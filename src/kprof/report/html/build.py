@@ -9,6 +9,7 @@ from kprof.capture.model import Capture
 from kprof.names import NameFile
 from kprof.report.html.interrupts import interrupt_names
 from kprof.report.html.page import Run, SourceText, html_page
+from kprof.report.request import Request
 
 _MOST_SOURCE_BYTES = 8 << 20
 
@@ -18,6 +19,7 @@ def html_parts(
     names: NameFile,
     *,
     before: tuple[Capture, NameFile] | None = None,
+    request: Request | None = None,
     source_root: Path | None = None,
     with_sources: bool = False,
 ) -> Iterable[str]:
@@ -27,27 +29,39 @@ def html_parts(
     ----------
     before
         Another capture with its name file to compare with.
+    request
+        The filters, the cost of a trigger and the interrupts that are named.
     source_root
         The folder that the name file's source paths start from; None: sources are not looked up.
     with_sources
         Put the text of the sources into the page, not only where each function begins.
     """
-    run = _run(capture, names)
+    request = request or Request()
+    run = _run(capture, names, request)
     ran = {row.entry.name for row in run.summary.functions}
     sources = _sources(names, ran, source_root, with_sources) if source_root else []
     return html_page(
         run,
-        before=_run(*before) if before else None,
+        before=_run(*before, request) if before else None,
         sources=sources,
-        interrupts=interrupt_names(run.timeline),
+        interrupts=interrupt_names(run.timeline, request.irqs),
     )
 
 
-def _run(capture: Capture, names: NameFile) -> Run:
+def _run(capture: Capture, names: NameFile, request: Request) -> Run:
     from kprof.analysis.calls import timeline
     from kprof.analysis.summary import summarise
+    from kprof.report.choose import kept_mask, trigger_cost
 
-    return Run(summarise(capture, names), timeline(capture, names))
+    cost = trigger_cost(capture, request)
+    lines = timeline(capture, names, trigger_cost=cost)
+    run = Run(summarise(capture, names, trigger_cost=cost), lines)
+    keep = kept_mask(lines, request)
+    if keep is None:
+        return run
+    from kprof.report.html.chosen import chosen_run
+
+    return chosen_run(run, keep)
 
 
 def _sources(names: NameFile, ran: set[str], root: Path, with_text: bool) -> list[SourceText]:

@@ -12,14 +12,23 @@ from __future__ import annotations
 import numpy as np
 
 from kprof.analysis.calls import Timeline
+from kprof.analysis.questions import function_number
 from kprof.analysis.states import ORPHAN
 
 _OFTEN = 8
 _LEAST_BELOW = 2
 
 
-def interrupt_names(timeline: Timeline) -> list[str]:
-    """Names of the functions that look like entered by interrupts; see above."""
+def interrupt_names(timeline: Timeline, named: tuple[str, ...] = ()) -> list[str]:
+    """Names of the functions that interrupts enter: those `named`, else what looks so, see above.
+
+    Raises
+    ------
+    UsageError
+        One of `named` is not in the name file.
+    """
+    if named:
+        return [timeline.functions[function_number(timeline, name)].name for name in named]
     calls = timeline.calls
     seen = (calls.flags & ORPHAN) == 0
     count = np.bincount(calls.function, minlength=len(timeline.functions))

@@ -77,10 +77,11 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Run:
-    """One capture as the page needs it."""
+    """One capture as the page needs it; `said` is what else there is to say about it."""
 
     summary: Summary
     timeline: Timeline
+    said: str = ""
 
 
 def html_page(
@@ -144,7 +145,7 @@ def _data(
     return {
         "format": FORMAT,
         "capture": shown_name(summary.info.source),
-        "said": capture_line(summary),
+        "said": "; ".join(filter(None, (capture_line(summary), run.said))),
         "usPerTick": float(1_000_000 / hz),
         "events": summary.events,
         "ledger": summary.ledger._asdict() | {"run": summary.ledger.run},

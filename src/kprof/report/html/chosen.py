@@ -1,0 +1,62 @@
+"""A run with some of its calls: what the filters of a report leave in the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis.calls import Calls, Timeline
+from kprof.analysis.filters import kept_marks
+from kprof.analysis.states import INNER, MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.summary import FunctionFigures
+from kprof.report.html.page import Run
+from kprof.report.units import Units, percent
+
+
+def chosen_run(run: Run, keep: NDArray[np.bool_]) -> Run:
+    """The run with the calls of `keep`, shape (calls,); the totals stay those of the whole run.
+
+    Context switches stay all: they say which context ran.
+    """
+    line = run.timeline
+    calls = line.calls.select(keep)
+    marks = line.marks
+    stays = kept_marks(line, keep) | (marks.kind != MARK_INLINE)
+    number = np.where(keep, np.cumsum(keep) - 1, -1)
+    parent = np.where(marks.parent >= 0, number[np.maximum(marks.parent, 0)], -1)
+    columns = {name: getattr(marks, name)[stays] for name in marks.__dataclass_fields__}
+    kept = replace(marks, **{**columns, "parent": parent[stays]})
+    lost = int(line.calls.net[~keep].sum())
+    share = percent(lost, line.ledger.elapsed)
+    units = Units(line.info.clock_hz)
+    said = f"left out by filters: {int((~keep).sum())} calls, {units.text(lost)} us net ({share}%)"
+    return Run(
+        run.summary._replace(functions=_figures(line, calls)),
+        replace(line, calls=calls, marks=kept),
+        said,
+    )
+
+
+def _figures(line: Timeline, calls: Calls) -> tuple[FunctionFigures, ...]:
+    found = []
+    for function in np.unique(calls.function).tolist():
+        mine = calls.function == function
+        seen = mine & ((calls.flags & ORPHAN) == 0)
+        outer = mine & ((calls.flags & INNER) == 0)
+        net = calls.net[seen & ((calls.flags & OPEN) == 0)]
+        found.append(
+            FunctionFigures(
+                entry=line.functions[function],
+                calls=int(seen.sum()),
+                complete=len(net),
+                elapsed=int(calls.elapsed[outer].sum()),
+                net=int(calls.net[mine].sum()),
+                wall=int(calls.wall[outer].sum()),
+                max=int(net.max()) if len(net) else None,
+                avg=int(net.sum()) // len(net) if len(net) else None,
+                min=int(net.min()) if len(net) else None,
+            )
+        )
+    return tuple(sorted(found, key=lambda row: -row.net))
