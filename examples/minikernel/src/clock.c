@@ -6,7 +6,7 @@
 
 struct callout {
     int left; /* ticks; 0: free */
-    callback *f;
+    void (*f)(void *);
     void *argument;
 };
 
@@ -82,7 +82,7 @@ void setsoftnet(void)
 }
 
 /* Call f(argument) in `count` ticks, from the soft interrupt. */
-void timeout(callback *f, void *argument, int count)
+void timeout(void (*f)(void *), void *argument, int count)
 {
     int s = splclock();
     struct callout *c = callouts;

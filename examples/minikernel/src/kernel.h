@@ -65,8 +65,7 @@ extern volatile u32 soft_pending;
 extern volatile u32 ticks;
 extern void clock_init(void);
 extern void setsoftnet(void);
-typedef void callback(void *);
-extern void timeout(callback *f, void *argument, int count);
+extern void timeout(void (*f)(void *), void *argument, int count);
 
 /* Memory buffers. */
 #define MLEN 112
