@@ -1,21 +1,21 @@
-"""How long instrumenting takes beside the compiler, and what a trigger costs on a 68020.
+"""How long instrumenting takes, beside the compiler and beside parsers.
 
     python -m benchmarks.instrument [FOLDER ...]
 
 FOLDER holds C sources that gcc compiles without options; without one, the projects that
 tools/fetch-real-code.py has fetched are used, else the sources of this repository's examples.
+Times are those of the processor, children included, the least of a few runs: other work on the
+machine changes little. (In kprof cc a part of it runs beside the preprocessor.)
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -24,18 +24,20 @@ ROOT = Path(__file__).resolve().parent.parent
 RUNS = 5
 MOST_FILES = 12
 
-COST = """\
-int leaf(int a) { return a + 1; }
-"""
+
+def spent() -> float:
+    """Processor seconds of this process and its children so far."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def seconds(action: Callable[[], object], runs: int = RUNS) -> float:
-    """The least time of a few runs: noise of the machine only adds."""
+    """The least processor time of a few runs, in seconds, children included."""
     times = []
     for _ in range(runs):
-        start = time.perf_counter()
+        start = spent()
         action()
-        times.append(time.perf_counter() - start)
+        times.append(spent() - start)
     return min(times)
 
 
@@ -171,50 +173,11 @@ def libclang(texts: Sequence[tuple[str, bytes]]) -> tuple[float, int] | None:
     return took, bad
 
 
-def cost() -> None:
-    """Bytes of a call's triggers, beside what gcc's own profiling puts in."""
-    gcc = "m68k-linux-gnu-gcc"
-    if shutil.which(gcc) is None:
-        print(f"cost: {gcc} is missing")
-        return
-    print("cost of a call at -O2 -m68020: code bytes, and what runs")
-    # Clocks of the MC68020 User's Manual, best case in the cache: tst.b (xxx).W 6.
-    ways = {
-        "plain": ([], []),
-        "kprof": ([sys.executable, "-m", "kprof", "cc", "--names", "k.names", "--"], []),
-        "-pg": ([], ["-pg"]),
-        "-finstrument-functions": ([], ["-finstrument-functions"]),
-    }
-    base = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        Path(scratch, "leaf.c").write_text(COST)
-        for name, (prefix, options) in ways.items():
-            command = [*prefix, gcc, "-O2", "-m68020", *options]
-            subprocess.run([*command, "-c", "leaf.c"], cwd=scratch, check=True)
-            text = subprocess.run(
-                [gcc.replace("gcc", "objdump"), "-d", "leaf.o"],
-                cwd=scratch,
-                check=True,
-                capture_output=True,
-                text=True,
-            ).stdout
-            words = re.findall(r"^\s+[0-9a-f]+:\t((?:[0-9a-f]{4} )+)", text, re.M)
-            size = sum(2 * len(line.split()) for line in words)
-            base = base or size
-            triggers = len(re.findall(r"tstb", text))
-            calls = len(re.findall(r"\bjsr|\bjmp|\bbsr|\bbra", text))
-            print(
-                f"  {name:<24}{size - base:>4} bytes more; "
-                f"{triggers} x tst.b = {6 * triggers} clocks, {calls} calls into a library"
-            )
-
-
 def main() -> None:
     """Run all of it."""
     files = sources(sys.argv[1:])
     compiler_mode(files)
     source_mode(files)
-    cost()
 
 
 if __name__ == "__main__":
