@@ -16,6 +16,7 @@ from kprof.analysis import summarise
 from kprof.board.minikernel import ready_built
 from kprof.capture.open import open_capture
 from kprof.cli.sim import command
+from kprof.errors import UsageError
 from kprof.names import read_names
 from kprof.upload import UploadOptions, fetch
 from kprof.upload.host import HostOptions
@@ -116,6 +117,20 @@ def test_ctrl_c_while_it_waits(tmp_path: Path) -> None:
     assert board.returncode == 130
     assert notices.strip() == "kprof: interrupted"
     assert not link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--ppm=nan", "--ppm=-1e6", "--ppm=inf", "--seconds=0", "--seconds=nan", "--seconds=1e99"),
+        *("--start=-1", "--start=nan", "--start=inf", "--events=0", "--events=16385"),
+    ],
+)
+def test_figures_out_of_range(tmp_path: Path, option: str) -> None:
+    result = sim("--dump", str(tmp_path / "dump.bin"), option)
+    assert isinstance(result.exception, (UsageError, SystemExit))
+    assert getattr(result.exception, "exit_code", result.exit_code) == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_wrong_kernels(tmp_path: Path) -> None:

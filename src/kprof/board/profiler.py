@@ -40,10 +40,11 @@ from enum import Enum
 from fractions import Fraction
 
 from kprof.capture.records import RECORD_BYTES
-from kprof.errors import BoardError
+from kprof.errors import BoardError, UsageError
 
 CAPACITY = 16_384
 CLOCK_HZ = 1_000_000
+MOST_PPM = 100_000
 ID_BYTE = ord("K")
 _TIME_MASK = 0xFF_FFFF
 _ADDRESS_MASK = CAPACITY - 1
@@ -70,7 +71,7 @@ class Profiler:
     board_hz
         Frequency of the clock that `now` counts, in Hz.
     ppm
-        How much the Profiler's own 1 MHz oscillator is off, in parts per million.
+        How much the Profiler's own 1 MHz oscillator is off, in parts per million, to 100,000.
     phase
         How far into a tick the oscillator is when the switch moves to RUN, 0 <= phase < 1.
     ram
@@ -90,6 +91,8 @@ class Profiler:
     ) -> None:
         if not 0 <= phase < 1:
             raise BoardError(f"phase {phase}: is a part of a tick, at least 0 and less than 1")
+        if not -MOST_PPM <= ppm <= MOST_PPM:
+            raise UsageError(f"an oscillator that is {ppm} ppm off; expected at most {MOST_PPM}")
         if ram is not None and len(ram) != CAPACITY * RECORD_BYTES:
             raise BoardError(
                 f"event RAM contents of {len(ram)} bytes; expected {CAPACITY * RECORD_BYTES}"

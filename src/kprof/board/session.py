@@ -16,6 +16,7 @@ from kprof.board.md20 import HZ, MD20
 from kprof.board.profiler import CAPACITY, Switch
 from kprof.board.pty import Pty
 from kprof.capture.model import Capture, CaptureInfo
+from kprof.errors import UsageError
 
 UPLOAD_COMMAND = b"u\r"
 AGENT_OUTPUT = 0x80
@@ -23,6 +24,7 @@ _STEP = HZ // 50
 _SETTLE = HZ
 _FAREWELL = HZ // 4  # for what the kernel prints when the host has gone
 _WAIT_S = 0.05
+_DAY_S = 86_400
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,26 @@ class Plan:
         Stop after so many events, 1..16384.
     seconds
         Stop after so many seconds of recording, however few events there are.
+
+    Raises
+    ------
+    UsageError
+        A figure is out of its range: no time is longer than a day.
     """
 
     start_s: float = 0.1
     events: int = CAPACITY
     seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.events <= CAPACITY:
+            raise UsageError(f"{self.events} events; expected 1 to {CAPACITY}")
+        if not 0 <= self.start_s <= _DAY_S:
+            raise UsageError(f"a start after {self.start_s:g} s; expected 0 to {_DAY_S}")
+        if not 0 < self.seconds <= _DAY_S:
+            raise UsageError(
+                f"a recording of {self.seconds:g} s; expected more than 0, to {_DAY_S}"
+            )
 
 
 class Session:
