@@ -1,7 +1,8 @@
 """Mutation fuzzing for every reader of bytes: one harness, the same rules for all.
 
 A reader may raise the project's own errors and nothing else, answers within 2 seconds of processor
-time, and takes at most 256 MB and twice the input. The mutations are the same in every run; a longer run sees more.
+time, and takes at most 256 MB and twice the input. The mutations are the same in every run; a
+longer run sees more.
 """
 
 from __future__ import annotations
