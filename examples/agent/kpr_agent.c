@@ -234,6 +234,8 @@ static int serve(const struct kpr_info *info, const unsigned char *request)
         break;
     case 'Q':
         answer('q', seq, 0UL);
+        if (info->baud)
+            info->baud(0UL, 1);
         return 0;
     default:
         answer('?', seq, (unsigned long)type);

@@ -109,6 +109,7 @@ class Agent:
                 self.baud = request.a
         elif kind == "Q":
             yield encode_frame(encode_reply("q", seq, 0))
+            self.baud = self.base
             self.done = True
         else:
             yield encode_frame(encode_reply("?", seq, ord(kind)))

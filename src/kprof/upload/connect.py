@@ -9,7 +9,7 @@ from kprof.upload.wire import CAN_BAUD, Info, Rate
 
 TRIES = 8
 FIRST_WAIT_S, MORE_WAIT, LONGEST_WAIT_S = 0.4, 1.4, 1.2
-SETTLE_S = 0.05
+SETTLE_S = 0.003  # an agent changes its rate when its reply has left
 MAX_CAPACITY = 1 << 24  # records; a RAM of 84 MB
 # An agent at another rate counts 48 bytes without a request; the flags end what it has begun.
 WAKE = bytes(64) + b"~~~~"
@@ -76,15 +76,23 @@ def refuse_strange(info: Info) -> None:
 
 
 def change_rate(link: Link, info: Info, base: int, baud: int) -> Talk[int]:
-    """Take both ends to `baud`; the rate that they are at afterwards: `baud` or `base`."""
+    """Take both ends to `baud`; the rate that they are at afterwards: `baud` or `base`.
+
+    Whether the line carries that rate shows when records are asked for.
+    """
     if not info.flags & CAN_BAUD:
         return base
     for _ in range(3):
         rate = yield from link.ask("B", baud)
         if isinstance(rate, Rate) and not rate.rate:
             return base
-        if rate is not None or link.interrupts:
+        if rate is not None:
+            yield SetBaud(baud)
+            yield from settle(link)
+            return baud
+        if link.interrupts:
             break
+    # Has the agent changed its rate, and only its answer was lost?
     yield SetBaud(baud)
     yield from settle(link)
     for _ in range(3):

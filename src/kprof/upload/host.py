@@ -129,9 +129,8 @@ class Host:
         except KprofError:
             yield from self._leave(drain=False)
             raise
-        yield from self._leave(drain=False)
-        if self.options.goodbye:
-            yield from self._say_goodbye()
+        if not (self.options.goodbye and (yield from self._say_goodbye())):
+            yield from self._leave(drain=False)
         return Fetched(self.info, self.image, verified, self.retries, self.policy.baud)
 
     def _prepare(self) -> Talk[None]:
@@ -320,10 +319,14 @@ class Host:
                     return
             yield from fall_back(self.link, base)
 
-    def _say_goodbye(self) -> Talk[None]:
+    def _say_goodbye(self) -> Talk[bool]:
+        """Send the agent back to its caller, at the base rate; True: it has heard."""
         for _ in range(2):
             if (yield from self.link.ask("Q", wait=0.3)) is not None:
-                return
+                if self.baud != self.options.base_baud:
+                    yield SetBaud(self.options.base_baud)
+                return True
+        return False
 
     def _stop_if_asked(self) -> None:
         if self.link.interrupts:
