@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Protocol
 
 from kprof.errors import BoardError, MissingExtraError
@@ -83,17 +82,6 @@ class Cpu:
         self._base = 0
         self._hooks: list[Any] = []
         _open = self
-
-    def __enter__(self) -> Cpu:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Give the emulator back; another `Cpu` can be made."""
@@ -193,7 +181,3 @@ class Cpu:
     def memory(self) -> Any:
         """The memory behind the regions, fast: ``r8(address)``, ``w16(address, value)``."""
         return self._memory
-
-    def disassemble(self, address: int) -> str:
-        """The instruction at `address`, for messages."""
-        return str(self._machine.cpu.disassemble(address)[1])

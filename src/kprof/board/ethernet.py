@@ -38,7 +38,7 @@ FRAME_AT = 18
 FRAME_BYTES = 1_518
 WIRE_HZ = 10_000_000
 WIRE_OVERHEAD_BYTES = 24
-_OWNED = 0x8000
+_OWNED = 0x80  # of a slot's first byte
 _RUN, _ENABLE, _RECEIVED, _SENT, _MISSED, _INTERRUPTING = 1, 2, 0x100, 0x200, 0x400, 0x8000
 
 
@@ -136,7 +136,7 @@ class Ethernet:
 
     def _deliver(self) -> None:
         at = self._slot * SLOT_BYTES
-        if self._peek(at, 1)[0] & 0x80:
+        if self._peek(at, 1)[0] & _OWNED:
             frame = self._frame[:FRAME_BYTES]
             self._poke(at + FRAME_AT, frame)
             self._poke(at, len(frame).to_bytes(4, "big"))
