@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from kprof.analysis.clock import Clock
 from kprof.analysis.machine import Machine, replay_rows
+from kprof.analysis.paging import Pages
 from kprof.analysis.tags import TAGS, TagTable
 from kprof.analysis.tally import Tally
 from kprof.capture.model import Capture, CaptureInfo
 
-_CHUNK = 1 << 18  # events decoded at a time: their times and ops stay in the second level cache
+_CHUNK = 1 << 15  # events decoded at a time: their times and ops stay in the second level cache
 
 
 class Books(NamedTuple):
@@ -31,7 +32,7 @@ class Books(NamedTuple):
     tally
         The figures of the functions, by their number in the tag table.
     tag_counts
-        Shape (65536,) int64.
+        Shape (65536,) int64: how often each tag came that is no function's.
     state
         The replay's state at the end, see `kprof.analysis.states`.
     elapsed, longest
@@ -90,6 +91,7 @@ def _compiled(capture: Capture, table: TagTable, tally: Tally, counts: NDArray[n
     times = np.empty(0, np.int64)
     ops = np.empty(0, np.int32)
     held = 0
+    pages = Pages(capture.records)
     for start in range(0, capture.events, _CHUNK):
         part = capture.records[start : start + _CHUNK]
         end = held + len(part)
@@ -101,6 +103,7 @@ def _compiled(capture: Capture, table: TagTable, tally: Tally, counts: NDArray[n
         held = end - done
         times[:held] = times[done:end].copy()
         ops[:held] = ops[done:end].copy()
+        pages.release(start)
     machine.end_at(int(clock[fused.TIME]))
     tally.add(machine.finish())
     return Books(

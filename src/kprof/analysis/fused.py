@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kprof.analysis.replay import step
-from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
+from kprof.analysis.states import INNER, OPEN, ORPHAN, SPECIAL, UNWOUND
 from kprof.analysis.tally import (
     AWAY,
     COMPLETE,
@@ -24,7 +24,7 @@ from kprof.analysis.tally import (
     UNWINDS,
 )
 
-PART = 4096  # events between two tallies: rows of this many stay in the cache
+PART = 8192  # events between two tallies: rows of this many stay in the cache
 
 # Places in the clock's columns.
 PREVIOUS = 0
@@ -37,7 +37,10 @@ CLOCK_SIZE = 4
 def decode_records(
     records: Any, mask: int, table: Any, clock: Any, times: Any, ops: Any, counts: Any
 ) -> None:
-    """Records of shape (n, 5) uint8 to times and ops; counts tags; `clock` carries on."""
+    """Records of shape (n, 5) uint8 to times and ops; `clock` carries on.
+
+    `counts` counts the tags that are no entry and no exit: inline triggers and unknown ones.
+    """
     previous = clock[PREVIOUS]
     now = clock[TIME]
     longest = clock[LONGEST]
@@ -53,8 +56,10 @@ def decode_records(
         longest = max(longest, passed)
         now += passed
         times[i] = now
-        ops[i] = table[tag]
-        counts[tag] += 1
+        op = table[tag]
+        ops[i] = op
+        if op >= SPECIAL:
+            counts[tag] += 1
     clock[PREVIOUS] = previous
     clock[TIME] = now
     clock[LONGEST] = longest
@@ -79,8 +84,10 @@ def decode_wide(
         longest = max(longest, passed)
         now += passed
         times[i] = now
-        ops[i] = table[tag]
-        counts[tag] += 1
+        op = table[tag]
+        ops[i] = op
+        if op >= SPECIAL:
+            counts[tag] += 1
     clock[PREVIOUS] = previous
     clock[TIME] = now
     clock[LONGEST] = longest

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis import contexts, replay, states
 from kprof.analysis.clock import Clock
+from kprof.analysis.paging import Pages
 from kprof.analysis.tags import TAGS, TagTable
 from kprof.capture.model import Capture
 
@@ -190,8 +191,10 @@ def replay_rows(
 
     `tag_counts`, shape (65536,), is increased by the tags that were seen.
     """
-    for ticks, tags in capture.chunks(BLOCK):
+    pages = Pages(capture.records)
+    for number, (ticks, tags) in enumerate(capture.chunks(BLOCK)):
         tag_counts += np.bincount(tags, minlength=TAGS)
         yield machine.feed(clock.advance(ticks), table.ops[tags])
+        pages.release(number * BLOCK)
     yield machine.feed(np.empty(0, np.int64), np.empty(0, np.int32), last=True)
     yield machine.finish()
