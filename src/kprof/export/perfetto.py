@@ -83,7 +83,7 @@ class _Layout:
     def fill(self, table: NDArray[np.uint8], name: str, values: NDArray[np.int64]) -> None:
         """Put a varint into a field of all packets."""
         start, size = self._fields[name]
-        width = next(w for w in (1, 2, 4, 8) if w >= size)
+        width = next((w for w in (1, 2, 4) if w >= size), 8)
         while start + width > len(self.bytes):  # the last field: two pieces
             width //= 2
         kind = np.dtype(f"<u{width}")

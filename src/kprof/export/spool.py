@@ -7,7 +7,7 @@ import tempfile
 from types import TracebackType
 from typing import BinaryIO, cast
 
-_IN_MEMORY = 1 << 20  # bytes of a column from which it goes to a file
+_IN_MEMORY = 1 << 16  # bytes of a column from which it goes to a file
 
 
 class Column:

@@ -41,8 +41,8 @@ class Scale:
         """`whole` of a column; exact where the result fits in 63 bits."""
         if self._by == 1:
             return ticks * self._times
-        parts, rest = np.divmod(ticks, self._by)
         if self._by * self._times < 1 << 62:
+            parts, rest = np.divmod(ticks, self._by)
             result: Column = parts * self._times + rest * self._times // self._by
             return result
         exact = [value * self._times // self._by for value in ticks.tolist()]

@@ -1,0 +1,195 @@
+"""The stream of steps against the timeline, and what ran against the summary, on any events."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.export.samples import Sample, kernel, sample
+
+from kprof.analysis import fast, stream, timeline
+from kprof.analysis.states import OPEN, ORPHAN
+from kprof.export.paths import CONTEXT as CONTEXT_NODE
+from kprof.export.paths import call_paths
+from kprof.export.running import CLOSE, CONTEXT, running
+from kprof.export.running import OPEN as OPENED
+
+NAMES = "a/1024\nb/1026\nc/1028\nsw_sys/200$\nsw_task/202*\nswtch/204!\nM/300=\n"
+TAGS = [1024, 1025, 1026, 1027, 1028, 1029, 200, 201, 202, 203, 204, 205, 300, 77]
+
+events = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(TAGS)), max_size=80)
+
+
+def shot(found: list[tuple[int, int]]) -> Sample:
+    return sample(np.cumsum([gap for gap, _ in found]), [tag for _, tag in found], NAMES)
+
+
+def check_steps(one: Sample) -> None:
+    """Calls nest in their contexts, and are those of the timeline."""
+    lines = timeline(one.capture, one.names)
+    steps_of = one.stream()
+    stacks: dict[int, list[tuple[int, int, int]]] = {}
+    found = []
+    stop = 0
+    for steps in steps_of:
+        row_of = {int(place): row for row, place in enumerate(steps.leave)}
+        rows = steps.rows
+        assert steps.stop >= stop
+        stop = steps.stop
+        for i, kind in enumerate(steps.kind):
+            context, depth = int(steps.context[i]), int(steps.depth[i])
+            stack = stacks.setdefault(context, [])
+            if kind == stream.ENTER:
+                assert depth == len(stack)
+                stack.append((int(steps.name[i]), int(steps.time[i]), int(steps.note[i])))
+            elif kind == stream.LEAVE:
+                function, began, exit_event = stack.pop()
+                row = row_of[i]
+                assert depth == len(stack)
+                assert function == steps.name[i] == rows.fn[row]
+                if exit_event >= 0:
+                    assert rows.flags[row] & ORPHAN
+                    assert rows.leave[row] == exit_event
+                elif not rows.flags[row] & OPEN:
+                    assert steps.time[i] - began == rows.elapsed[row] + rows.away[row]
+                found.append(
+                    (function, int(rows.leave[row]), int(rows.net[row]), int(rows.elapsed[row]),
+                     int(rows.flags[row]), context)
+                )  # fmt: skip
+            else:
+                assert depth == len(stack)
+    assert not any(stacks.values())
+    assert stop == one.capture.events
+    calls = lines.calls
+    columns = (
+        calls.function, calls.exit_event, calls.net, calls.elapsed, calls.flags, calls.context,
+    )  # fmt: skip
+    assert sorted(found) == sorted(zip(*(c.tolist() for c in columns), strict=True))
+    assert steps_of.ledger == lines.ledger
+    assert steps_of.contexts == lines.contexts
+
+
+def check_running(one: Sample) -> None:
+    """Time on top of what runs is net time, time with nothing is idle or unattributed."""
+    names = one.stream()
+    net: Counter[str] = Counter()
+    pile: list[int] = []
+    context = since = 0
+    for actions in running(names):
+        for kind, value, time in actions:
+            top = names.functions[pile[-1]].name if pile else ""
+            net[top or ("(unattributed)" if context else "(idle)")] += time - since
+            assert time >= since
+            since = time
+            if kind == OPENED:
+                pile.append(value)
+            elif kind == CLOSE:
+                assert pile.pop() == value
+            elif kind == CONTEXT:
+                assert not pile
+                context = value
+    assert not pile
+    net["(unattributed)" if context else "(idle)"] += names.ledger.elapsed - since
+    assert {name: time for name, time in net.items() if time} == one.net
+
+
+@given(events)
+def test_steps_are_the_calls_of_the_timeline(found: list[tuple[int, int]]) -> None:
+    check_steps(shot(found))
+
+
+@given(events, st.integers(18, 40))
+def test_steps_of_many_small_blocks(found: list[tuple[int, int]], block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream, "BLOCK", block)
+        check_steps(shot(found))
+        check_running(shot(found))
+
+
+@given(events)
+def test_what_ran_is_what_the_summary_says(found: list[tuple[int, int]]) -> None:
+    check_running(shot(found))
+
+
+@pytest.mark.parametrize("style", ["pair", "early", "swtch"])
+@pytest.mark.parametrize("block", [64, 1000, 1 << 16])
+def test_a_simulated_kernel(style: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "BLOCK", block)
+    monkeypatch.setattr(stream, "HELD", 1 << 16 // block)
+    for seed in range(4):
+        one = kernel(style, seed, 400)
+        check_steps(one)
+        check_running(one)
+
+
+def test_an_orphan_of_a_longer_slice_than_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins where it ends; nesting and the rows stay right."""
+    monkeypatch.setattr(stream, "BLOCK", 4)
+    one = sample(range(61), [1026, 1027] * 30 + [1025], NAMES)
+    check_steps(one)
+    orphan = one.stream().functions.index(one.names.get("a"))
+    begun = [
+        int(time)
+        for steps in one.stream()
+        for kind, name, time in zip(steps.kind, steps.name, steps.time, strict=True)
+        if kind == stream.ENTER and name == orphan
+    ]
+    assert begun == [60]
+
+
+def test_an_orphan_begins_when_the_calls_from_before_its_slice_have_ended() -> None:
+    # b sleeps over a switch, ends at 12, and a, which called it, at 15.
+    tags = [1026, 204, 205, 1027, 1025]
+    one = sample([0, 4, 10, 12, 15], tags, NAMES)
+    check_steps(one)
+    check_running(one)
+    orphan = [
+        int(time)
+        for steps in one.stream()
+        for time, note, kind in zip(steps.time, steps.note, steps.kind, strict=True)
+        if kind == stream.ENTER and note >= 0
+    ]
+    assert orphan == [12]
+
+
+def _paths(one: Sample, compiled: bool) -> dict[tuple[int, ...], tuple[int, int, int]]:
+    source = one.stream()
+    source.compiled = compiled
+    paths = call_paths(source)
+    return {
+        tuple(paths.path(node)): (paths.calls[node], paths.net[node], paths.total[node])
+        for node in range(len(paths.function))
+    }
+
+
+@pytest.mark.parametrize("style", ["pair", "early", "swtch"])
+def test_paths_by_a_simpler_way(style: str) -> None:
+    one = kernel(style, 5, 800)
+    expected: Counter[tuple[int, ...]] = Counter()
+    stacks: dict[int, list[int]] = {}
+    for steps in one.stream():
+        nets = iter(steps.rows.net.tolist())
+        for kind, name, context in zip(steps.kind, steps.name, steps.context, strict=True):
+            stack = stacks.setdefault(int(context), [CONTEXT_NODE + int(context)])
+            if kind == stream.ENTER:
+                stack.append(int(name))
+            elif kind == stream.LEAVE:
+                expected[tuple(stack)] += next(nets)
+                stack.pop()
+    found = _paths(one, compiled=False)
+    assert {path: net for path, (_, net, _) in found.items() if net} == {
+        path: net for path, net in expected.items() if net
+    }
+    for path, (_, _, total) in found.items():
+        inside = sum(net for other, net in expected.items() if other[: len(path)] == path)
+        assert total == inside
+
+
+@pytest.mark.skipif(not fast.available(), reason="the extra 'fast' is not installed")
+def test_compiled_paths_are_the_same() -> None:
+    for style in ("pair", "swtch"):
+        one = kernel(style, 6, 800)
+        assert _paths(one, compiled=True) == _paths(one, compiled=False)
