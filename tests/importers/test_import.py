@@ -328,6 +328,30 @@ def test_several_files_of_one_kind(tmp_path: Path) -> None:
         import_recording([path, path], tmp_path / "o", ImportOptions())
 
 
+def test_the_recording_is_not_overwritten(tmp_path: Path) -> None:
+    path = broken(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="is the recording itself"):
+        import_recording([path], tmp_path / "." / "x.sr", ImportOptions())
+    assert path.read_bytes() == before
+
+
+def test_a_sample_rate_that_is_missing_or_given(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    words, expected = reads(10)
+    write_csv(path, words, "sigrok")
+    path.write_text(path.read_text().replace("; Samplerate: 10 MHz\n", ""))
+    with pytest.raises(CaptureError, match="say it: --samplerate"):
+        import_recording([path], tmp_path / "o", ImportOptions())
+    for rate in ("5 MHz", "5000000", "5000kHz"):
+        import_recording([path], tmp_path / "o", ImportOptions(samplerate=rate))
+        made = open_capture(tmp_path / "o")
+        assert made.info.clock_hz == 5_000_000
+        assert made.ticks().tolist() == [s - expected[0][0] for s, _ in expected]
+    with pytest.raises(CaptureError, match="its sample rate is 'fast'"):
+        import_recording([path], tmp_path / "o", ImportOptions(samplerate="fast"))
+
+
 def test_ranges() -> None:
     assert parse_ranges("0-3ff, 0x8000") == ((0, 0x3FF), (0x8000, 0x8000))
     assert parse_ranges("") == ()

@@ -72,7 +72,8 @@ def parse_hertz(text: str, source: str) -> Fraction:
     rate = Fraction(match[1]) * _POWERS[match[2].upper()] if match and len(text) < 40 else 0
     if not 0 < rate <= 10**12:
         raise CaptureError(
-            f"{source}: its sample rate is {text.strip()[:40]!r}; expected e.g. 24 MHz"
+            f"{source}: its sample rate is {text.strip()[:40]!r}; expected one such as 24 MHz (say "
+            "it: --samplerate 24MHz)"
         )
     return Fraction(rate)
 

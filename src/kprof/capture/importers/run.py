@@ -83,6 +83,8 @@ def import_recording(
     UsageError
         The options do not fit it.
     """
+    if any(Path(path).resolve() == Path(output).resolve() for path in paths):
+        raise UsageError(f"{output}: is the recording itself; expected another name to write to")
     reader = open_recording([Path(path) for path in paths], options)
     recording = reader.recording
     source = str(paths[0])

@@ -69,6 +69,10 @@ class TableReader:
         with path.open("rb") as stream:
             self._layout = _layout(stream.read(1 << 18), str(path), samplerate)
         rate = self._layout.rate
+        if rate is None and not self._layout.timed:
+            raise CaptureError(
+                f"{path}: has neither times nor a sample rate (say it: --samplerate)"
+            )
         self._clock = rate or Fraction(_NANO)
         self.recording = Recording(
             "CSV table", self._layout.names, self._clock, 1 if rate else None
@@ -220,7 +224,7 @@ def _layout(head: bytes, source: str, samplerate: str | None) -> _Layout:
         separator = max(",;\t", key=line.count)
         cells = [cell.strip().strip('"') for cell in line.split(separator)]
         if all(_is_number(cell) for cell in cells):
-            return _unnamed(cells, names, offset, separator, rate, source)
+            return _unnamed(cells, names, offset, separator, rate)
         following = head[offset + len(raw) + 1 :].split(b"\n")[0].decode("utf-8", "replace")
         row = [cell.strip() for cell in following.split(separator)]
         return _named(cells, row, names, offset + len(raw) + 1, separator, rate)
@@ -255,14 +259,11 @@ def _unnamed(
     offset: int,
     separator: str,
     rate: Fraction | None,
-    source: str,
 ) -> _Layout:
     """The layout of a file whose columns have no names."""
     timed = bool(names) and len(cells) == len(names) + 1
     columns = names if len(names) in (len(cells), len(cells) - 1) else []
     columns = columns or [f"D{number}" for number in range(len(cells))]
-    if rate is None and not timed:
-        raise CaptureError(f"{source}: has neither times nor a sample rate (say it: --samplerate)")
     return _Layout(tuple(columns), offset, separator, timed, 1, rate, None)
 
 
