@@ -8,7 +8,7 @@ calls of the switch functions themselves are shown as the switch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,9 @@ from kprof.names import Modifier
 from kprof.report.units import Units, safe_name
 
 INDENT = "    "
+_DIGITS = [f"{n:03d}" for n in range(1000)]
 _ENTER, _LEAVE, _MARK = 0, 1, 2
+_DEEP = 2000
 
 
 def trace_lines(
@@ -80,7 +82,7 @@ def trace_lines(
     inlines = [safe_name(entry.name) for entry in timeline.inlines]
     slice_start = _slice_start(timeline)
     stamp = _stamper(units)
-    text = units.text
+    text = str if units.whole else units.text
     columns: dict[str, Any] = {
         name: getattr(calls, name).tolist()
         for name in ("function", "elapsed", "net", "part", "depth", "flags", "entry", "exit")
@@ -88,6 +90,8 @@ def trace_lines(
     fn, elapsed, net, part = (columns[k] for k in ("function", "elapsed", "net", "part"))
     depth, flags, began, ended = (columns[k] for k in ("depth", "flags", "entry", "exit"))
     closes = closing.tolist()
+    deepest = max(int(calls.depth.max(initial=0)), int(marks.depth.max(initial=0)))
+    indent = _Indents() if deepest > _DEEP else [INDENT * level for level in range(deepest + 1)]
     start = slice_start.tolist()
     mark_rows = list(
         zip(
@@ -101,7 +105,7 @@ def trace_lines(
     )
     for kind, i in zip(what[order].tolist(), row[order].tolist(), strict=True):
         if kind == _ENTER:
-            head = f"{stamp(began[i])} {INDENT * depth[i]}-> {functions[fn[i]]} ({text(net[i])} us"
+            head = f"{stamp(began[i])} {indent[depth[i]]}-> {functions[fn[i]]} ({text(net[i])} us"
             if flags[i] & OPEN:
                 yield f"{head}, {text(elapsed[i])} total) open"
             elif closes[i]:
@@ -109,7 +113,7 @@ def trace_lines(
             else:
                 yield head + ")"
         elif kind == _LEAVE:
-            head = f"{stamp(ended[i])} {INDENT * depth[i]}<-"
+            head = f"{stamp(ended[i])} {indent[depth[i]]}<-"
             if flags[i] & (RESUMED | ORPHAN):
                 total = ended[i] - start[i]
                 head += f" {functions[fn[i]]} ({text(part[i])} us, {text(total)} total)"
@@ -117,11 +121,18 @@ def trace_lines(
         else:
             sort, name, time, since, level = mark_rows[i]
             if sort == MARK_INLINE:
-                yield f"{stamp(time)} {INDENT * level}== {inlines[name]} ({text(since)} us)"
+                yield f"{stamp(time)} {indent[level]}== {inlines[name]} ({text(since)} us)"
             elif sort == MARK_IN:
                 yield f"{stamp(time)} ---- Context switch in ----"
             else:
                 yield f"{stamp(time)} ---- Context switch out ----"
+
+
+class _Indents:
+    """The indents of a trace too deep to keep them all."""
+
+    def __getitem__(self, depth: int) -> str:
+        return INDENT * depth
 
 
 def trace_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
@@ -216,14 +227,19 @@ def _slice_start(timeline: Timeline) -> Any:
     return np.where(place >= 0, times[np.maximum(place, 0)], 0)
 
 
-def _stamper(units: Units) -> Any:
+def _stamper(units: Units) -> Callable[[int], str]:
     """How a time is written: ``S:mmm uuu``, with nanoseconds for a clock faster than 1 MHz."""
-    if units.whole:
-        return lambda t: f"{t // 1000000}:{t // 1000 % 1000:03d} {t % 1000:03d}"
+    last, prefix = -1, ""
+
+    def whole(us: int) -> str:
+        nonlocal last, prefix
+        ms = us // 1000
+        if ms != last:  # most lines share their millisecond with the line before
+            last, prefix = ms, f"{ms // 1000}:{ms % 1000:03d} "
+        return prefix + _DIGITS[us - 1000 * ms]
 
     def fine(ticks: int) -> str:
-        nanoseconds = units.nanoseconds(ticks)
-        us, rest = divmod(nanoseconds, 1000)
-        return f"{us // 1000000}:{us // 1000 % 1000:03d} {us % 1000:03d}.{rest:03d}"
+        us, rest = divmod(units.nanoseconds(ticks), 1000)
+        return f"{whole(us)}.{rest:03d}"
 
-    return fine
+    return whole if units.whole else fine
