@@ -99,6 +99,36 @@ def test_an_upload_from_another_process(tmp_path: Path, how: str) -> None:
     assert uploaded.records.tobytes() == open_capture(direct).records.tobytes()
 
 
+def test_s_records_instead_of_the_agent(tmp_path: Path) -> None:
+    link, dump, direct = (tmp_path / name for name in ("line", "dump.bin", "direct.bin"))
+    sim("--dump", str(direct), "--events", "1500")
+    board = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "kprof", "sim", "--link", str(link), "--events", "1500"),
+            "--manual",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert board.stderr is not None
+    for line in board.stderr:
+        if "waiting for" in line:
+            break
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "kprof", "upload", str(link), "-o", str(dump)),
+            *("--proto", "srec", "--send", r"s\r", "--addr", "0", "--records", "1500"),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    board.communicate(timeout=60)
+    assert board.returncode == 0
+    assert open_capture(dump).records.tobytes() == open_capture(direct).records.tobytes()
+
+
 def test_ctrl_c_while_it_waits(tmp_path: Path) -> None:
     link = tmp_path / "line"
     board = subprocess.Popen(

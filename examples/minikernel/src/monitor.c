@@ -1,4 +1,4 @@
-/* monitor.c: two commands, on the console and on the upload line: u starts the upload, ? says so. */
+/* monitor.c: commands, on the console and on the upload line: u uploads, s prints S-records. */
 #include "kernel.h"
 #include "kpr_agent.h"
 
@@ -64,41 +64,92 @@ static void say(const char *text)
         kpr_putc(*text++);
 }
 
-/* Serve the event RAM on the upload line, until the host is done with it. */
-void upload(void)
+/* The Profiler's own count; -1 if its switch is not at READ. */
+static long stored_events(int *full)
 {
-    static struct kpr_info info = { "MD20", 1000000, 16384, 0, 0, 0, rx_waiting };
-    int s = spl_raise(SR_HIGH), high;
+    int high;
 
-    agent_channel = CH_B;
     bank = -1;
     select_bank(7);
-    if (PROFILER_BYTE(0) == 'K') {
-        select_bank(5);
-        high = PROFILER_BYTE(0);
-        select_bank(6);
-        info.flags = high & 0x80 ? KPR_FULL : 0;
-        info.valid = high & 0x80 ? 16384 : (u32)(high & 0x3F) << 8 | PROFILER_BYTE(0);
-        DUART[D_START] = OP_AGENT;
-        if (line_channel == CH_B)
-            say("agent\r\n");
-        kpr_agent(&info);
-        DUART[D_STOP] = OP_AGENT;
-        splx(s);
-        cnputs("uploaded\r\n");
-    } else {
-        splx(s);
-        cnputs("no Profiler in READ\r\n");
+    if (PROFILER_BYTE(0) != 'K')
+        return -1;
+    select_bank(5);
+    high = PROFILER_BYTE(0);
+    select_bank(6);
+    *full = high & 0x80;
+    return *full ? 16384 : (long)(high & 0x3F) << 8 | PROFILER_BYTE(0);
+}
+
+/* The agent, until the host is done with it. */
+static void serve(long events, int full)
+{
+    static struct kpr_info info = { "MD20", 1000000, 16384, 0, 0, 0, rx_waiting };
+
+    info.flags = full ? KPR_FULL : 0;
+    info.valid = events;
+    if (line_channel == CH_B)
+        say("agent\r\n");
+    kpr_agent(&info);
+}
+
+static void put_hex(int byte)
+{
+    kpr_putc("0123456789ABCDEF"[byte >> 4 & 15]);
+    kpr_putc("0123456789ABCDEF"[byte & 15]);
+}
+
+/* The stored events as S-records, five bytes each from address 0: for hosts without the agent. */
+static void dump(long events)
+{
+    long at, end = events * 5;
+
+    for (at = 0; at < end; at += 30) {
+        int length = end - at < 30 ? end - at : 30;
+        int i, sum = length + 4 + (at >> 16) + (at >> 8 & 0xFF) + (at & 0xFF);
+
+        say("S2");
+        put_hex(length + 4);
+        put_hex(at >> 16);
+        put_hex(at >> 8);
+        put_hex(at);
+        for (i = 0; i < length; i++) {
+            int byte = kpr_ram((at + i) / 5, (at + i) % 5);
+
+            put_hex(byte);
+            sum += byte;
+        }
+        put_hex(~sum);
+        say("\r\n");
     }
+    say("S804000000FB\r\n");
+}
+
+/* u or s: give the event RAM away on the upload line, with all interrupts masked. */
+void upload(void)
+{
+    int s = spl_raise(SR_HIGH), full = 0;
+    long events = stored_events(&full);
+
+    agent_channel = CH_B;
+    if (events >= 0) {
+        DUART[D_START] = OP_AGENT;
+        if (command == 'u')
+            serve(events, full);
+        else
+            dump(events);
+        DUART[D_STOP] = OP_AGENT;
+    }
+    splx(s);
+    cnputs(events >= 0 ? "uploaded\r\n" : "no Profiler in READ\r\n");
 }
 
 void monitor(void)
 {
     for (;;) {
         sleep(&command);
-        if (command == 'u')
+        if (command == 'u' || command == 's')
             upload();
         else
-            cnputs("u: upload the event RAM\r\n");
+            cnputs("u: upload the event RAM, s: print it as S-records\r\n");
     }
 }
