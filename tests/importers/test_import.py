@@ -253,7 +253,7 @@ def broken(tmp_path: Path, **changes: object) -> Path:
         ("x.bin", b"\x7fELF\0\0\0", "is no recording of a kind that kprof knows"),
         ("x.vcd", b"$timescale 1 ns $end\n$var wire 1 ! A0 $end\n", "$enddefinitions is missing"),
         ("x.vcd", b"$date $end $enddefinitions $end\n", "has no $timescale"),
-        ("x.csv", b"just some text\nand more\n", "its channels are"),
+        ("x.csv", b"just some text\nand more\n", "neither times nor a sample rate"),
         ("x.csv", b"0,1,0\n1,0,1\n", "neither times nor a sample rate"),
         ("x.csv", b"Time [s],A0,CE\n0.0,0,1\nzero,0,0\n", "'zero,0,0' is no row of a time and 2"),
         ("x.csv", b"Time [s],A0,CE\n0.0,0,1\n1.0,0\n", "'1.0,0' is no row of a time and 2"),
