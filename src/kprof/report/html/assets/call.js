@@ -32,6 +32,7 @@ function drawCall() {
   fact("elapsed", figure(calls.elapsed[i]) + " us");
   if (calls.wall[i] !== calls.elapsed[i]) fact("wall", `${figure(calls.wall[i])} us, ${figure(calls.wall[i] - calls.elapsed[i])} us switched out`);
   fact("in", `${contextName(calls.context[i])}, depth ${calls.level[i]}`);
+  fact("event", group(String(C.event[i])));
   if (notes) fact("note", notes);
   card.replaceChildren(
     make("div", { class: "head" },
@@ -58,8 +59,8 @@ function listing(top) {
     const [i, depth, closing] = stack.pop();
     if (closing === true) { line(calls.exit[i], depth, "<-", ""); continue; }
     if (closing === "mark") { line(marks.time[i], depth, `== ${D.inlines[marks.name[i]]} (${figure(marks.since[i])} us)`, "mark"); continue; }
-    const inside = [...childrenOf(i)].map((c) => [calls.entry[c], c, false]);
-    for (const m of marksOf(i)) inside.push([marks.time[m], m, "mark"]);
+    const inside = [...childrenOf(i)].map((c) => [C.event[c], c, false]);
+    for (const m of marksOf(i)) inside.push([C.markEvent[m], m, "mark"]);
     inside.sort((a, b) => a[0] - b[0]);
     const total = inside.length ? `, ${figure(calls.elapsed[i])} total` : "";
     line(calls.entry[i], depth, `-> ${fnName(calls.fn[i])} (${figure(calls.net[i])} us${total})`, "", i);

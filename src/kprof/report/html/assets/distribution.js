@@ -18,7 +18,7 @@ function buckets(values) {
     if (bars > MOST_BARS && parts > 1) continue;
     const counts = new Array(bars).fill(0);
     for (const value of values) counts[value < base ? 0 : Math.floor(Math.log2(value) * parts + 1e-9) - first]++;
-    return { edge: (k) => (k === 0 && low < base ? low : 2 ** ((first + k) / parts)), counts };
+    return { edge: (k) => (k === 0 ? low : 2 ** ((first + k) / parts)), counts };
   }
   return null;
 }

@@ -13,7 +13,7 @@ const tableColumns = [
   ["real", "% real", (f) => f.net, (f) => percent(f.net, D.ledger.elapsed), "Net of the elapsed time of the run"],
   ["pct", "% net", (f) => f.net, (f) => percent(f.net, D.ledger.run), "Net of the time that was not idle"],
 ];
-const LEAST_WIDTH = 48;
+const LEAST_WIDTH = 46, NAME_WIDTH = 120;
 
 function setUpTable() {
   if (D.before) {
@@ -24,10 +24,12 @@ function setUpTable() {
   const head = make("tr", { role: "row" });
   for (const [key, label, , text, title] of tableColumns) {
     const most = text ? figures.reduce((most_, f) => Math.max(most_, text(f).length), label.length + 1) : 0;
-    head.append(make("th", { "data-key": key, scope: "col", style: text ? `width:${Math.max(LEAST_WIDTH, 15 + 7.1 * most)}px` : "" },
+    head.append(make("th", { "data-key": key, scope: "col", style: text ? `width:${Math.max(LEAST_WIDTH, 15 + 7.5 * most)}px` : "" },
       make("button", { type: "button", title, onclick: () => sortTable(key) }, label)));
   }
   $("table").tHead.append(head);
+  const fixed = [...head.cells].reduce((sum, cell) => sum + (parseFloat(cell.style.width) || NAME_WIDTH), 0);
+  $("table").style.minWidth = fixed + "px";
   $("table-card").addEventListener("scroll", drawRows, { passive: true });
   $("search").addEventListener("input", (event) => { table.term = event.target.value; fillTable(); });
   $("search").addEventListener("keydown", (event) => {
@@ -89,7 +91,7 @@ function drawRows() {
       const cell = make("td", {}, text ? text(f) : null);
       if (key === "pct") {
         cell.className = "meter";
-        cell.append(make("i", { style: `width:${(54 * f.net) / most}px` }));
+        cell.append(make("i", { style: `width:${(85 * f.net) / most}%` }));
       } else if (key === "delta") {
         cell.className = value(f) >= 0.005 ? "more" : value(f) <= -0.005 ? "less" : "";
       } else if (key === "name") {
