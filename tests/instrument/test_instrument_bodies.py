@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from kprof.errors import InstrumentError
+from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.source import plant, scan_source
 from kprof.instrument.targets import find_target
+from kprof.instrument.verify import verify
 
 COUNTER = """
 static int depth, events;
@@ -76,3 +78,33 @@ def test_the_name_of_a_macro_between_old_style_parameters_and_the_body() -> None
     )
     functions = scan_source(source, "t.c").functions.values()
     assert [function.name for function in functions] == ["f", "j"]
+
+
+def test_a_macro_that_opens_the_body_and_declares_its_va_list(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    path = tmp_path / "t.c"
+    path.write_text(
+        "#define VA_DECL(v) (char *v, ...) { __builtin_va_list args;\n"
+        "#define VA_END() __builtin_va_end(args); }\n"
+        "#define MADE(n) int n(void) { int x;\n"
+        "int f VA_DECL(a)\n{ __builtin_va_start(args, a); return 1; VA_END(); }\n"
+        "MADE(g) { x = 1; } x = 2; return x; }\n"
+    )
+    scan = scan_source(path.read_text(), str(path))
+    seen = verify(scan, path, Preprocessor(("gcc",)))
+    assert [function.name for function in seen.scan.functions.values()] == ["f"]
+    assert [skipped.name for skipped in seen.skipped] == ["g"]
+
+
+def test_what_goes_to_the_top_is_at_file_scope_on_every_way() -> None:
+    source = (
+        "#ifndef B\nint a[] = { 1,\n#ifdef A\n};\n#endif\n#endif\n\n"
+        "#ifndef A\n#ifdef B\nint b[] = {\n#endif\n2 };\n#endif\n"
+        "#ifndef A\nint f(void) { return 0; }\n#endif\n"
+    )
+    scan = scan_source(source, "t.c")
+    assert [function.name for function in scan.functions.values()] == ["f"]
+    text, _ = plant(scan, dict.fromkeys(scan.functions, 1024), find_target("soft"))
+    at = text.index("extern void kprof_event")
+    assert at < text.index("int a[]") or at > text.index("2 };")

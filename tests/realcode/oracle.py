@@ -19,12 +19,16 @@ _DEFINITION = re.compile(r"/\* (.*):(\d+):[NO]F \*/ (.*); /\*")
 _DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*) \((?!\*)")
 _DUMPED = re.compile(r"^;; Function (\S+) \(", re.MULTILINE)
 # What a dump begins with before the body: the sizes of array parameters may be computed there, and
-# a return 0 of gcc's own stands behind that of main; labels are declared first.
+# a return 0 of gcc's own stands behind that of main; labels are declared first. A macro that opens
+# the body may have declared a va_list; va_end follows then.
 _ENTRY = re.compile(
-    r"[^{]*\{\s*(?:void \w+ = <<< error >>>;\s*)*"
+    r"[^{]*\{\s*(?:void \w+ = <<< error >>>;\s*|[\w *]+(?:\[\d+\])?;\s*|\{\s*)*"
     r"(?:(const char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
 )
-_EXIT = r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+(?:return 0;\s+)?\Z"
+_EXIT = (
+    r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+"
+    r"(?:(?:__builtin_va_end \([^;]*\);\s+|return;\s+)?\}}\s+)?(?:return 0;\s+)?\Z"
+)
 _GIMPLE = re.compile(r"^((?:__attribute__\(\([^\n]*\n)+)([^\n]*)\n\{", re.MULTILINE)
 _WARNING = re.compile(r"^(.*?):(\d+):(?:\d+:)? (warning|error): (.*)$", re.MULTILINE)
 _LIMIT_S = 600

@@ -36,7 +36,7 @@ class Scan:
     ways
         Each way through the text as its functions and its shadow text.
     boundaries
-        Offsets at which declarations at file scope begin, on the first way.
+        For each way the offsets at which its declarations at file scope begin, ascending.
     """
 
     path: str
@@ -44,7 +44,7 @@ class Scan:
     branches: Branches
     functions: Mapping[int, Function]
     ways: Sequence[tuple[str, Sequence[Function]]]
-    boundaries: Sequence[int]
+    boundaries: Sequence[Sequence[int]]
 
     def with_functions(self, functions: Mapping[int, Function]) -> Scan:
         """The scan with these functions in place of its own; what is not among them is gone."""
@@ -84,17 +84,18 @@ def scan_source(raw: str, path: str) -> Scan:
         raise InstrumentError([f"{path}: an #if and its #endif do not match"])
     functions: dict[int, Function] = {}
     ways: list[tuple[str, Sequence[Function]]] = []
-    boundaries: list[int] = []
+    boundaries: list[list[int]] = []
     problem: Unbalanced | None = None
     memory = Memory(branches.offsets())
     for code in branches.ways():
-        seen: list[int] | None = None if boundaries else boundaries
+        seen: list[int] = []
         try:
             found = find_functions(code, expanded=False, boundaries=seen, memory=memory)
         except Unbalanced as error:
             problem = problem or error
             continue
         ways.append((code, found))
+        boundaries.append(seen)
         for function in found:
             functions.setdefault(function.brace, function)
     if problem is not None and not ways:
@@ -151,11 +152,20 @@ def _top_edit(scan: Scan, text: str) -> Edit:
     first = min(functions, key=lambda function: function.start)
     for offset in _places(scan, first):
         chain = scan.branches.chain(offset)
-        if chain == common[: len(chain)]:
+        if chain == common[: len(chain)] and _at_file_scope(scan, offset):
             return Edit(scan.shadow.place(offset, before=False), 0, text + " ")
     ending = "\r\n" if "\r\n" in scan.shadow.raw else "\n"
     name = foreign(scan.path).replace("\\", "\\\\").replace('"', '\\"')
     return Edit(0, 0, f'{text}{ending}#line 1 "{name}"{ending}')
+
+
+def _at_file_scope(scan: Scan, offset: int) -> bool:
+    """Is this offset between declarations, whichever way is taken?"""
+    for (code, _), boundaries in zip(scan.ways, scan.boundaries, strict=True):
+        last = boundaries[bisect_right(boundaries, offset) - 1]
+        if code[last:offset].strip():
+            return False
+    return True
 
 
 def _places(scan: Scan, first: Function) -> Iterator[int]:
@@ -163,7 +173,7 @@ def _places(scan: Scan, first: Function) -> Iterator[int]:
     code, joined = scan.shadow.code, scan.shadow.joined
     starts = [start for start, _ in scan.shadow.directives]
     end = first.brace
-    for boundary in reversed([offset for offset in scan.boundaries if offset <= first.start]):
+    for boundary in reversed([offset for offset in scan.boundaries[0] if offset <= first.start]):
         token = end - len(code[boundary:end].lstrip())
         line = token
         while line >= boundary:

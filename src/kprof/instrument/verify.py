@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kprof.instrument.edits import Edit, apply_edits
-from kprof.instrument.functions import Function, Unbalanced
+from kprof.instrument.functions import Function, Unbalanced, matching_brace
 from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.source import Scan
@@ -22,6 +22,10 @@ from kprof.instrument.strategy import RETURN, behind
 from kprof.instrument.unit import Unit, scan_unit
 
 _MARK = re.compile(r"\s*kprof_here_(\d+)_")
+# A macro that makes the head may open the body too, and declare a va_list there: the block in the
+# text is then all but the end of the function.
+_INNER_MARK = re.compile(r"[\w\s*,;]*(\{)\s*kprof_here_(\d+)_")
+_REST = re.compile(r"(?:\s*\w*va_end\s*\([^;{}]*\)\s*)?[\s;]*(?:(?:\w+\s+)?return\s*;\s*)?\}")
 _RETURN_MARK = "kprof_return_ "
 
 
@@ -65,10 +69,10 @@ def verify(scan: Scan, path: Path, preprocessor: Preprocessor) -> Verified:
     made: list[Skipped] = []
     for brace, function in unit.functions.items():
         place = unit.places[brace]
-        mark = _MARK.match(unit.shadow.code, brace + 1)
+        mark = _mark_of(unit, function)
         if mark is not None:
-            true[int(mark[1])] = function
-            hidden[int(mark[1])] = _hidden_returns(unit, function)
+            true[mark] = function
+            hidden[mark] = _hidden_returns(unit, function)
         elif place.file == str(path):
             reason = "made by a macro: it has no { of its own here (kprof cc can do it)"
             made.append(Skipped(function.name, scan.path, place.line, reason))
@@ -79,6 +83,18 @@ def verify(scan: Scan, path: Path, preprocessor: Preprocessor) -> Verified:
         if brace not in stray
     }
     return Verified(scan.with_functions(corrected), tuple(made), unit.declared, hidden)
+
+
+def _mark_of(unit: Unit, function: Function) -> int | None:
+    """The mark that says where in the text a function's body begins, or None."""
+    code = unit.shadow.code
+    mark = _MARK.match(code, function.brace + 1)
+    if mark is not None:
+        return int(mark[1])
+    inner = _INNER_MARK.match(code, function.brace + 1, function.end)
+    if inner is None or not _REST.match(code, matching_brace(code, inner.start(1)), function.end):
+        return None
+    return int(inner[2])
 
 
 def _probe(scan: Scan) -> str:
