@@ -1,0 +1,297 @@
+"""`kprof report`, `diff`, `check`, `merge` from the outside: what they print and refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kprof.analysis import timeline
+from kprof.capture import Capture, write_capture, write_raw
+from kprof.capture.model import CaptureInfo
+from kprof.cli.main import kprof_command
+from kprof.errors import KprofError, UsageError
+from kprof.names import NameFile, parse_names
+from kprof.names.grammar import NameEntry
+from kprof.report.choose import report_parts
+from kprof.report.request import Request
+
+NAMES = (
+    "vec1/100\nlanisr/102\nsplimp/110\nidle/120\nsw_sys/200$\nsw_task/202*\nMGET/222=\nRX/224=\n"
+)
+# vec1 twice, once with a slow lanisr in it; then a switch.
+EVENTS = [
+    (0, 100), (5, 102), (9, 224), (10, 222), (12, 110), (15, 111), (400, 103), (402, 101),
+    (500, 100), (505, 102), (508, 110), (510, 111), (520, 103), (523, 101), (600, 224), (640, 222),
+    (700, 200), (710, 203), (900, 202), (905, 201), (950, 110), (952, 111),
+]  # fmt: skip
+
+TRACE = """\
+0:000 000 -> vec1 (7 us, 402 total)
+0:000 005     -> lanisr (392 us, 395 total)
+0:000 009         == RX (4 us)
+0:000 010         == MGET (5 us)
+0:000 012         -> splimp (3 us)
+0:000 400     <-
+0:000 402 <-
+0:000 500 -> vec1 (8 us, 23 total)
+0:000 505     -> lanisr (13 us, 15 total)
+0:000 508         -> splimp (2 us)
+0:000 520     <-
+0:000 523 <-
+0:000 600 == RX (600 us)
+0:000 640 == MGET (640 us)
+0:000 700 ---- Context switch out ----
+0:000 900 ---- Context switch in ----
+0:000 950 -> splimp (2 us)
+"""
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    """A capture with its name file beside it."""
+    (tmp_path / "k.names").write_text(NAMES)
+    names = parse_names(NAMES)
+    info = CaptureInfo(names_sha256=names.sha256())
+    capture = Capture.from_events([t for t, _ in EVENTS], [g for _, g in EVENTS], info)
+    write_capture(tmp_path / "dump.kpd", capture)
+    return tmp_path / "dump.kpd"
+
+
+def run(*arguments: object) -> str:
+    """The output of a command that must succeed."""
+    result = CliRunner().invoke(
+        kprof_command, [str(a) for a in arguments], standalone_mode=False, catch_exceptions=False
+    )
+    return result.stdout
+
+
+def test_the_trace(dump: Path) -> None:
+    assert run("report", dump, "--trace") == TRACE
+
+
+def test_the_summary_names_the_capture_and_balances(dump: Path) -> None:
+    text = run("report", dump)
+    assert text.startswith(f"{dump}: 22 events (")
+    value = json.loads(run("report", dump, "--format", "json"))
+    net = sum(row["net_us"] for row in value["functions"])
+    assert value["elapsed_us"] == 952 == net + value["idle_us"] + value["unattributed_us"]
+
+
+def test_filters_say_what_they_leave_out(dump: Path) -> None:
+    text = run("report", dump, "--trace", "-F", "^lanisr$", "-t", "100us")
+    assert text.splitlines() == [
+        "0:000 005     -> lanisr (392 us, 395 total)",
+        "0:000 009         == RX (4 us)",
+        "0:000 010         == MGET (5 us)",
+        "0:000 400     <-",
+        "# left out by filters: 9 calls, 50 us net (5.25%)",
+    ]
+    value = json.loads(run("report", dump, "-N", "lanisr", "--format", "json"))
+    net = sum(row["net_us"] for row in value["functions"])
+    rest = value["idle_us"] + value["unattributed_us"] + value["left_out_us"]
+    assert value["elapsed_us"] == net + rest
+
+
+def test_fields_and_order(dump: Path) -> None:
+    value = json.loads(
+        run("report", dump, "-f", "total,self-max,p50,call", "-s", "calls,name", "--format", "json")
+    )
+    assert value["fields"][0] == {
+        "total": 7,
+        "self-max": 3,
+        "p50": 2.0,
+        "call": 3,
+        "name": "splimp",
+    }
+    text = run("report", dump, "-f", "+wall,blocked,self-err")
+    assert "total us  self us  call  wall us  blocked us  self-err us  name" in text
+    assert "never ran (1):\n  idle\n" in run("report", dump, "--never")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["--worst", "lanisr", "-n", "1"], "# 1: lanisr, 395 us total, 392 us net"),
+        (["--hist", "splimp"], "[2, 4) us  3  ####"),
+        (["--between", "RX", "MGET"], "min 1 us, avg 20.5, p50 1, p90 40, p99 40, max 40"),
+        (["--graph", "splimp"], "splimp <- lanisr <- vec1"),
+        (["--graph"], "`- lanisr"),
+        (["--slower-than", "300us"], "0:000 005     -> lanisr (392 us, 395 total)"),
+        (["--around", "0:000 508", "-n", "1"], "-> splimp (2 us)"),
+        (["--tasks"], "|111111111111111111111111111111111111111111"),
+        (["--interrupts", "--irq", "vec1"], "interrupts (as named): vec1"),
+    ],
+)
+def test_questions_have_answers(arguments: list[str], wanted: str, dump: Path) -> None:
+    assert wanted in run("report", dump, *arguments)
+    json.loads(run("report", dump, *arguments, "--format", "json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["--worst", "lanisrr"], "lanisrr: no function of the name file; do you mean lanisr?"),
+        (["-f", "totl"], "-f totl: is no field; do you mean total"),
+        (["-s", "selff"], "-s selff: is no field; do you mean self"),
+        (["-t", "5 parsecs"], "-t 5 parsecs: is no time; expected a number with ns, us, ms or s"),
+        (["-r", "9us"], "-r 9us: is no range; expected START~END"),
+        (["-r", "9us~8us"], "-r 9us~8us: ends before it begins"),
+        (["-F", "("], "is no regular expression"),
+        (["--trace", "--graph", "x"], "--trace and --graph are different reports"),
+        (["--between", "RX", "NOPE"], "NOPE: no inline trigger of the name file"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(arguments: list[str], wanted: str, dump: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        run("report", dump, *arguments)
+    assert wanted in str(caught.value)
+
+
+def test_captures_and_saved_statistics_merge(dump: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "one.json"
+    run("report", dump, "--save", saved)
+    run("merge", saved, dump, "-o", tmp_path / "two.json")
+    text = run("report", tmp_path / "two.json", dump)
+    assert text.startswith("3 captures: 66 events (merged: ")
+    value = json.loads(run("report", saved, dump, dump, "--format", "json"))
+    one = json.loads(run("report", dump, "--format", "json"))
+    calls = {row["name"]: row["calls"] for row in one["functions"]}
+    assert {row["name"]: row["calls"] for row in value["functions"]} == {
+        name: 3 * count for name, count in calls.items()
+    }
+    assert len(value["captures"]) == 3
+
+
+def test_a_budget_passes_and_fails(dump: Path, tmp_path: Path) -> None:
+    budget = tmp_path / "b"
+    budget.write_text("lanisr.max < 300us\nsplimp.p99 < 1ms\n")
+    command = [sys.executable, "-m", "kprof", "check", str(dump), "--budget", str(budget)]
+    command += ["--junit", str(tmp_path / "j.xml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "FAIL  lanisr.max < 300us  (was 392)",
+        "      0:000 005 -> lanisr (392 us, 395 total)",
+        "pass  splimp.p99 < 1ms  (was 3)",
+        "1 of 2 limits held",
+    ]
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite] == ["lanisr.max < 300us", "splimp.p99 < 1ms"]
+    budget.write_text("lanisr.max < 400us\n")
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_a_diff_of_a_run_with_itself_is_silent(dump: Path) -> None:
+    assert "no function changed its net time beyond chance" in run("diff", dump, dump)
+    folded = run("diff", dump, dump, "--format", "folded").splitlines()
+    assert "vec1;lanisr 405 405" in folded
+
+
+def test_wrong_inputs_are_one_sentence_and_write_nothing(dump: Path, tmp_path: Path) -> None:
+    cases: list[tuple[list[object], type[KprofError]]] = [
+        (["report", tmp_path / "none.bin"], KprofError),
+        (["report", dump, "--names", tmp_path / "none.names"], KprofError),
+        (["report", dump, "-o", tmp_path / "none" / "x"], KprofError),
+        (["check", dump, "--budget", tmp_path / "none"], KprofError),
+        (["diff", dump, tmp_path / "none"], KprofError),
+    ]
+    before = sorted(tmp_path.iterdir())
+    for arguments, kind in cases:
+        with pytest.raises(kind) as caught:
+            run(*arguments)
+        assert "\n" not in str(caught.value)
+        assert "none" in str(caught.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+HOSTILE = [
+    "\x1b[31mred\x1b[0m",
+    "tab\there",
+    "bell\x07",
+    "right\u202eleft",
+    "line\u2028two",
+    "carriage\rreturn",
+    "</script><img>",
+    "x" * 5000,
+]
+
+
+@pytest.mark.parametrize("what", ["summary", "trace", "graph", "tasks", "interrupts"])
+def test_hostile_names_are_escaped_and_readable(what: str) -> None:
+    entries = [NameEntry(name, 2 * i + 2) for i, name in enumerate(HOSTILE)]
+    tags = [tag for entry in entries for tag in (entry.value, entry.value + 1)]
+    names = NameFile(tuple(entries))
+    capture = Capture.from_events(list(range(len(tags))), tags)
+    text = "".join(report_parts(capture, names, Request(what=what)))
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert max(map(len, text.splitlines())) < 400
+
+
+def test_a_name_file_as_large_as_it_can_be() -> None:
+    names = parse_names("".join(f"function_{v}/{v}\n" for v in range(2, 65536, 2)))
+    tags = list(range(2, 65536))
+    capture = Capture.from_events(list(range(len(tags))), tags)
+    text = "".join(report_parts(capture, names))
+    assert text.count("function_") == 32767
+    assert len(timeline(capture, names).calls) == 32767
+
+
+def test_a_terminal_gets_the_trace_through_a_pager(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kprof.cli import output
+
+    paged: list[str] = []
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(output.sys, "stdout", Terminal())
+    monkeypatch.setattr("click.echo_via_pager", lambda parts: paged.extend(parts))
+    output.write_product(Path("-"), iter([TRACE]), paged=True)
+    assert paged == [TRACE]
+
+
+def test_the_python_api(dump: Path) -> None:
+    import kprof
+
+    loaded: Any = kprof.load(dump)
+    columns = loaded.columns()
+    assert columns["function"].tolist()[:3] == ["vec1", "lanisr", "splimp"]
+    assert columns["elapsed_us"].tolist()[:3] == [402.0, 395.0, 3.0]
+    assert loaded.summary.ledger.elapsed == 952
+    assert int(loaded.calls.net.sum()) == loaded.summary.ledger.net
+    with pytest.raises(UsageError, match="expected pandas or polars"):
+        loaded.to_dataframe("excel")
+
+
+def test_memory_does_not_grow_with_the_capture(tmp_path: Path) -> None:
+    part = Capture.from_events(list(range(0, 4_000_000, 4)), [2, 4, 5, 3] * 250_000)
+    data = bytes(part.records.tobytes())
+    with (tmp_path / "big.bin").open("wb") as stream:
+        for _ in range(10):
+            stream.write(data)
+    (tmp_path / "big.names").write_text("a/2\nb/4\n")
+    code = (
+        "import resource, kprof; run = kprof.load('big.bin', valid='all'); run.summary; "
+        "print(run.summary.events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    events, peak = map(int, done.stdout.split())
+    assert events == 10_000_000
+    assert peak < 300 * 1024
+
+
+def test_a_raw_image_needs_no_digest(tmp_path: Path) -> None:
+    write_raw(tmp_path / "d.bin", Capture.from_events([1, 2], [100, 101]))
+    (tmp_path / "d.names").write_text(NAMES)
+    assert "vec1" in run("report", tmp_path / "d.bin", "--valid", "2")
