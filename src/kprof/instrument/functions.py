@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kprof.instrument.heads import Head, parse_head
+from kprof.instrument.plain_heads import plain_head
 from kprof.instrument.shadow import native
 
 _STOP = re.compile(r"[;{}]")
@@ -170,7 +171,8 @@ def _head_before(
         if before[-1] in ")]" or not expanded:
             if "(" not in before or len(before.lstrip()) > _LONGEST_HEAD:
                 return None, start
-            return parse_head(code, start, brace, expanded=expanded), start
+            plain = plain_head(code, start, brace) if expanded else None
+            return plain or parse_head(code, start, brace, expanded=expanded), start
         return None, start
     # Directly behind a semicolon, or with only the name of a macro between: parameter
     # declarations of the old style lead up to it.

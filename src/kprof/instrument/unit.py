@@ -130,9 +130,13 @@ def plant_unit(
     edits: list[Edit] = []
     planted: set[int] = set()
     failed: list[tuple[Function, str]] = []
+    nested: dict[int, list[Function]] = {}
+    for other in unit.functions.values():
+        if other.outer is not None:
+            nested.setdefault(other.outer.brace, []).append(other)
     for brace, tag in tags.items():
         function = unit.functions[brace]
-        inner = [other for other in unit.functions.values() if other.outer is function]
+        inner = nested.get(brace, [])
         try:
             edits += function_edits(unit.shadow, function, inner, tag, target)
             planted.add(tag)
@@ -158,6 +162,8 @@ def _first_token(unit: Unit, brace: int) -> int:
 def _declared(code: str) -> dict[str, frozenset[str]]:
     """The functions that are declared, before their definition, with such an attribute."""
     found: dict[str, frozenset[str]] = {}
+    if "no_instrument_function" not in code and "naked" not in code:
+        return found
     for match in _DECLARED_AWAY.finditer(code):
         start = 1 + max(code.rfind(stop, 0, match.start()) for stop in ";{}")
         end = _next(code, match.end(), ";{")

@@ -159,6 +159,7 @@ class _Plan:
         self.appended: list[NameEntry | str] = []
         self._path, self._folder, self._modifier = path, folder, modifier
         self._entries = dict(names.by_name)
+        self._sources: dict[str, str] = {}
         self._next = names.next_value(first_tag)
 
     def resolve(self, function: Function) -> NameEntry:
@@ -223,6 +224,11 @@ class _Plan:
     def _relative(self, source: str) -> str:
         if not source:
             return ""
+        if source not in self._sources:
+            self._sources[source] = self._shown(source)
+        return self._sources[source]
+
+    def _shown(self, source: str) -> str:
         shown = os.path.relpath(os.path.abspath(source), self._folder)  # noqa: PTH100
         return "".join("?" if char in "\r\n\t" else char for char in shown).strip()
 
