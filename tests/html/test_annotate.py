@@ -89,3 +89,29 @@ def test_the_command(source: Path, tmp_path: Path) -> None:
     assert done.stdout == "".join(
         line + "\n" for line in annotate(source, NAMES, summarise(CAPTURE, NAMES))
     )
+
+
+def test_the_page_from_the_command_line(source: Path, tmp_path: Path) -> None:
+    dump, page = tmp_path / "dump.bin", tmp_path / "out.html"
+    write_raw(dump, CAPTURE)
+    (tmp_path / "dump.names").write_text(NAMES.text)
+
+    def report(*options: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "kprof", "report", str(dump), *map(str, options)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    done = report("--html", page)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == (
+        f"kprof: {page}: {page.stat().st_size // 1000} kB, to be opened in a browser\n"
+    )
+    plain = page.read_text("ascii")
+    assert "2 * x" not in plain
+    assert '"path":"src/a.c","text":"","lines":[[1,3,6],[0,8,8],[2,9,9]]' in plain
+    assert report("--html", page, "--sources", "--diff-with", dump).returncode == 0
+    assert "return 2 * x;" in page.read_text("ascii")
+    assert report("--html", "-").stdout == plain
+    refused = report("--sources")
+    assert refused.returncode == 2
+    assert "expected --html FILE" in refused.stderr
+    assert source.exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from kprof.capture.model import Capture
 from kprof.cli.output import write_product
 from kprof.cli.source import open_with_names
@@ -49,6 +51,9 @@ def write_page(
             with_sources=with_sources,
         ),
     )
+    if target != "-":
+        size = Path(target).stat().st_size
+        click.echo(f"kprof: {target}: {size // 1000} kB, to be opened in a browser", err=True)
 
 
 def source_root(dump: str, names: str | None, capture: Capture) -> Path | None:

@@ -49,6 +49,12 @@ def run_report(options: dict[str, Any]) -> None:
             with_sources=options["sources"],
         )
         return
+    for option in ("diff_with", "sources"):
+        if options[option]:
+            raise UsageError(
+                f"--{option.replace('_', '-')} is for the page; expected --html FILE with it"
+                " (kprof diff compares two runs in text)"
+            )
     if options["save"] is not None:
         _save([statistics_of(*run, request)], options["save"])
     paged = request.form == "text" and request.what in _PAGED
