@@ -93,6 +93,7 @@ SUITES: dict[str, Suite] = {
             done
             """,
             ("tests/misc_tests", "tests/parse_examples", "tests/json_patch_tests"),
+            longjmp=True,
         ),
         Suite(
             "sqlite",

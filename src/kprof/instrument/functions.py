@@ -29,6 +29,8 @@ _NESTED = re.compile(
 _BARE_MACRO = re.compile(r"\s*(?!(?:struct|union|enum|else|do)\b)[A-Za-z_]\w*\s*")
 _MAX_PARAMETER_DECLARATIONS = 256
 _MAX_NESTED_DECLARATIONS = 16
+# That many of a function's parameters may be what only a function's head looks like.
+_MOST_ATTEMPTS = 32
 # Past this it is no head, and would be read again at each brace.
 _LONGEST_HEAD, _LONGEST_OPEN = 65536, 4096
 
@@ -176,10 +178,14 @@ def _head_before(
         return None, start
     # Directly behind a semicolon, or with only the name of a macro between: parameter
     # declarations of the old style lead up to it.
+    attempts = 0
     for begin in reversed(earlier[-_MAX_PARAMETER_DECLARATIONS:]):
         end = code.index(";", begin)
         if not re.search(r"\)[^;]*[A-Za-z_]", code[begin : end + 1]):
             continue
+        attempts += 1
+        if attempts > _MOST_ATTEMPTS or brace - begin > _LONGEST_HEAD:
+            break
         head = parse_head(code, begin, brace, expanded=expanded)
         if head is not None:
             return head, begin
