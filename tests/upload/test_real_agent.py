@@ -46,7 +46,14 @@ def test_it_answers_the_specification_s_requests(program: Path, tmp_path: Path) 
     assert got.endswith(bytes.fromhex(REPLIES[7][1]))
 
 
-@pytest.mark.parametrize("ram", [run_ram(16384), random_ram(16384), run_ram(1)])
+def _deep_ram() -> bytes:
+    """Calls 40 deep, in and out again: more than the delta coding remembers."""
+    tags = [1024 + 2 * at for at in range(40)]
+    whole = (tags + [tag + 1 for tag in reversed(tags)]) * 20
+    return b"".join((7 * at << 16 | tag).to_bytes(5, "big") for at, tag in enumerate(whole))
+
+
+@pytest.mark.parametrize("ram", [run_ram(16384), random_ram(16384), run_ram(1), _deep_ram()])
 @pytest.mark.parametrize("options", [HostOptions(), HostOptions(delta=False, verify=True)])
 def test_the_file_is_the_ram(
     program: Path, tmp_path: Path, ram: bytes, options: HostOptions

@@ -1,0 +1,111 @@
+"""Text dumps, line by line: what counts, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+from tests.upload.boards import hex_line, ihex_head, ihex_lines, srec_line
+from tests.upload.rams import random_ram
+
+from kprof.upload.dumplines import HexDump, IntelHex, Parser, RawBytes, SRecords
+
+DATA = random_ram(32)[:160]
+ROWS = [(0x8000 + at, DATA[at : at + 16]) for at in range(0, 160, 16)]
+
+
+def _all(parser: Parser, text: bytes) -> list[tuple[int, bytes]]:
+    return [*parser.feed(text), *parser.finish()]
+
+
+@pytest.mark.parametrize("at", range(2, 44, 3))
+@pytest.mark.parametrize(("parser", "line"), [(SRecords, srec_line), (IntelHex, ihex_lines)])
+def test_a_wrong_digit_loses_the_line(parser: type[Parser], line: object, at: int) -> None:
+    assert callable(line)
+    good = line(0x8010, DATA[:16])
+    digit = b"0" if good[at : at + 1] != b"0" else b"1"
+    found = parser()
+    assert _all(found, good[:at] + digit + good[at + 1 :]) == []
+    assert found.bad == 1
+    assert _all(parser(), good) == [(0x8010, DATA[:16])]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 10])
+def test_a_line_that_is_cut_or_too_long_is_lost(cut: int) -> None:
+    for parser, line in ((SRecords(), srec_line), (IntelHex(), ihex_lines)):
+        good = line(0x8010, DATA[:16]).strip()
+        assert _all(parser, good[:-cut]) == []
+        assert _all(parser, good + b"0" * cut) == []
+        assert parser.bad == 2
+
+
+def test_prompts_and_echoes_are_passed_over() -> None:
+    text = b"MON> d 8000 80a0\r\n" + b"MON> ".join(srec_line(*row) for row in ROWS) + b"MON> "
+    parser = SRecords()
+    assert _all(parser, text) == ROWS
+    assert parser.bad == 0
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_text_may_come_in_any_pieces(piece: int) -> None:
+    text = b"".join(srec_line(*row) for row in ROWS)
+    parser, got = SRecords(), []
+    for at in range(0, len(text), piece):
+        got += parser.feed(text[at : at + piece])
+    assert got == ROWS
+
+
+def test_intel_hex_without_a_lost_upper_address_is_not_believed() -> None:
+    low = [(0x1FFF0, DATA[:16]), (0x20000, DATA[16:32]), (0x20010, DATA[32:48])]
+    text = ihex_head(0x1FFF0) + b"".join(ihex_lines(*row) for row in low)
+    assert _all(IntelHex(), text) == low
+    lost = IntelHex()
+    assert _all(lost, text.replace(ihex_head(0x20000), b"")) == low[:1]
+    assert lost.bad == 2
+    later = ihex_head(0x30000) + ihex_lines(0x3FF00, DATA[:16])
+    again = IntelHex()
+    text = text.replace(ihex_head(0x20000), b"") + later
+    assert _all(again, text) == [low[0], (0x3FF00, DATA[:16])]
+
+
+@pytest.mark.parametrize("word", [1, 2, 4, 8])
+def test_hexadecimal_dumps_of_words(word: int) -> None:
+    text = b"> d\r\n" + b"".join(hex_line(address, data, word) for address, data in ROWS)
+    parser = HexDump()
+    assert _all(parser, text) == ROWS
+    assert parser.bad == 0
+    little = HexDump(little=True)
+    first = next(iter(_all(little, text)))[1]
+    assert first[:word] == DATA[:word][::-1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"00008000  41 42 43 44 45 46 47 48  49 4a 4b 4c 4d 4e 4f 50  |ABCDEFGHIJKLMNOP|",
+        b"00008000: 4142 4344 4546 4748 494a 4b4c 4d4e 4f50  ABCDEFGHIJKLMNOP",
+        b"8000: 41 42 43 44 45 46 47 48 49 4a 4b 4c 4d 4e 4f 50    ABCDEFGHIJKLMNOP",
+        b"0x00008000 | 41424344 45464748 494a4b4c 4d4e4f50",
+        b"8000  41 42 43 44 45 46 47 48-49 4A 4B 4C 4D 4E 4F 50   ABCDEFGHIJKLMNOP",
+    ],
+)
+def test_the_dumps_of_known_monitors(line: bytes) -> None:
+    next_line = line.replace(b"8000", b"8010", 1)
+    got = _all(HexDump(), line + b"\r\n" + next_line + b"\r\n")
+    assert got == [(0x8000, b"ABCDEFGHIJKLMNOP"), (0x8010, b"ABCDEFGHIJKLMNOP")]
+
+
+def test_a_short_line_in_the_middle_is_left_out() -> None:
+    lines = [hex_line(address, data) for address, data in ROWS]
+    lines[3] = hex_line(ROWS[3][0], ROWS[3][1][:9])
+    parser = HexDump()
+    assert _all(parser, b"".join(lines)) == ROWS[:3] + ROWS[4:]
+    assert parser.bad == 1
+    lines = [hex_line(address, data) for address, data in ROWS[:3]]
+    lines.append(hex_line(ROWS[3][0], ROWS[3][1][:9]))
+    assert _all(HexDump(), b"".join(lines))[-1] == (ROWS[3][0], ROWS[3][1][:9])
+
+
+def test_raw_bytes_begin_anew_with_each_dump() -> None:
+    parser = RawBytes(0x100)
+    assert [*parser.feed(b"ab"), *parser.feed(b"c")] == [(0x100, b"ab"), (0x102, b"c")]
+    assert _all(parser, b"d")[-1] == (0x103, b"d")
+    assert _all(parser, b"e") == [(0x100, b"e")]
