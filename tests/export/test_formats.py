@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.export import perfetto_model
 from tests.export.samples import plain, sample
 
 import kprof.export.arrow as arrow_format
+from kprof.analysis import fast
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.write import write_capture
 from kprof.cli.export import command
@@ -25,6 +26,7 @@ from kprof.errors import FileAccessError, MissingExtraError, UsageError
 from kprof.export import protobuf
 from kprof.export.formats import FORMATS, export, target_for
 from kprof.export.labels import plain as plain_name
+from kprof.export.packets import Fields, Layout
 from kprof.export.spool import Column
 from kprof.export.units import Scale
 from kprof.names import parse_names
@@ -33,6 +35,7 @@ FILES = [name for name, form in FORMATS.items() if not form.folder]
 NEEDS_ARROW = {"parquet", "arrow"}
 
 
+@settings(deadline=None)
 @given(st.fractions(1, 10**9, max_denominator=1000), st.lists(st.integers(0, 10**12)))
 def test_nanoseconds_are_exact(hz: Fraction, ticks: list[int]) -> None:
     scale = Scale(hz, "ns")
@@ -52,6 +55,7 @@ def test_the_unit_is_us_where_a_tick_is_a_whole_number_of_them() -> None:
     assert Scale(Fraction(3_000_000)).us(10) == "3.333"
 
 
+@settings(deadline=None)
 @given(st.integers(-(1 << 63), (1 << 64) - 1))
 def test_varints_are_those_of_protobuf(value: int) -> None:
     encoder = pytest.importorskip("google.protobuf.internal.encoder", reason="no protobuf package")
@@ -125,6 +129,7 @@ def test_perfetto_with_large_gaps_many_names_and_deep_calls() -> None:
     assert calls[0].duration == (last - first) * 1000 // 7
 
 
+@settings(deadline=None)
 @given(st.integers(3, 10), st.integers(2, 9), st.integers(1, 9), st.lists(st.integers(0, 1 << 62)))
 def test_the_packets_of_calls_are_packets(
     gap: int, uuid: int, depth: int, values: list[int]
@@ -133,26 +138,21 @@ def test_the_packets_of_calls_are_packets(
     pb = pytest.importorskip(
         "perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="no perfetto package"
     )
-    from kprof.export.perfetto import _Layout
-
-    layout = _Layout(gap, uuid, depth)
-    table = layout.table(len(values))
     column = np.array(values, np.int64)
-    fields = {
-        name: column & (1 << min(62, 7 * size)) - 1
-        for name, size in
-        {"gap": gap, "type": 1, "uuid": uuid, "name": 3, "counter": uuid, "depth": depth}.items()
-    }  # fmt: skip
-    fields["type"] &= 3
-    for name, numbers in fields.items():
-        layout.fill(table, name, numbers)
+    sizes = Fields(gap, 1, uuid, 3, uuid, depth)  # type: ignore[arg-type]
+    fields = Fields(*(column & (1 << min(62, 7 * size)) - 1 for size in sizes))
+    fields = fields._replace(type=fields.type & 3)
+    layout = Layout(gap, uuid, depth)
+    table = layout.table(fields)
+    if fast.available():
+        assert np.array_equal(table, layout.table(fields, compiled=True))
     packets = pb.Trace.FromString(table.tobytes()).packet
     found = [
         (p.timestamp, p.track_event.type, p.track_event.track_uuid, p.track_event.name_iid,
          *p.track_event.extra_counter_track_uuids, *p.track_event.extra_counter_values)
         for p in packets
     ]  # fmt: skip
-    assert found == list(zip(*(numbers.tolist() for numbers in fields.values()), strict=True))
+    assert found == list(zip(*(numbers.tolist() for numbers in fields), strict=True))
 
 
 def test_perfetto_with_many_contexts() -> None:

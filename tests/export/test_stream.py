@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.export.samples import Sample, kernel, sample
 
@@ -96,11 +96,13 @@ def check_running(one: Sample) -> None:
     assert {name: time for name, time in net.items() if time} == one.net
 
 
+@settings(deadline=None)
 @given(events)
 def test_steps_are_the_calls_of_the_timeline(found: list[tuple[int, int]]) -> None:
     check_steps(shot(found))
 
 
+@settings(deadline=None)
 @given(events, st.integers(18, 40))
 def test_steps_of_many_small_blocks(found: list[tuple[int, int]], block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -109,6 +111,7 @@ def test_steps_of_many_small_blocks(found: list[tuple[int, int]], block: int) ->
         check_running(shot(found))
 
 
+@settings(deadline=None)
 @given(events)
 def test_what_ran_is_what_the_summary_says(found: list[tuple[int, int]]) -> None:
     check_running(shot(found))

@@ -5,7 +5,7 @@ inline triggers; a counter of its depth; and a track that shows which context ru
 of a context that was switched out have to say beyond that stands in annotations of their ends.
 
 A trace is one message whose fields 1 are packets. The packets of calls all have the same size, so
-that a block of them is a table of bytes (`_Layout`); varints are padded to that end. Times are
+that a block of them is a table of bytes (`kprof.export.packets`). Times are
 nanoseconds, each counted from the packet before (an incremental clock of the sequence).
 Schema: protos/perfetto/trace/trace_packet.proto and track_event/ of the Perfetto repository.
 """
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kprof.analysis import states
 from kprof.analysis.stream import ENTER, INLINE, SWITCH, Steps, StepStream
 from kprof.export.labels import context_label
+from kprof.export.packets import Fields, Layout
 from kprof.export.protobuf import content, number, varint
 from kprof.export.units import Scale
 
@@ -42,68 +43,6 @@ def write(stream: StepStream, out: BinaryIO) -> None:
     _Writer(stream, out).write()
 
 
-class _Layout:
-    """The packet of a call or inline trigger, with room for what differs from one to the next.
-
-    A varint is put in as one integer of 1, 2, 4 or 8 bytes, together with the bytes that follow it.
-    """
-
-    def __init__(self, gap: int, uuid: int, depth: int) -> None:
-        """Sizes of the varints in bytes."""
-        inner = bytearray()
-        places = {"type": self._room(inner, varint(9 << 3), 1)}
-        places["uuid"] = self._room(inner, varint(11 << 3), uuid)
-        places["name"] = self._room(inner, varint(10 << 3), 3)
-        places["counter"] = self._room(inner, varint(31 << 3), uuid)
-        places["depth"] = self._room(inner, varint(12 << 3), depth)
-        data = bytearray()
-        places["gap"] = self._room(data, varint(_TIMESTAMP << 3), gap)
-        data += number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED)
-        data += varint(_EVENT << 3 | 2) + varint(len(inner))
-        head = varint(_PACKET << 3 | 2) + varint(len(data) + len(inner))
-        before = len(head)
-        self.event = before + len(data)
-        self.bytes = bytes(head + data + inner)
-        self._fields = {
-            name: (before + (0 if name == "gap" else len(data)) + start, size)
-            for name, (start, size) in places.items()
-        }
-
-    @staticmethod
-    def _room(data: bytearray, tag: bytes, size: int) -> tuple[int, int]:
-        data += tag + bytes(size)
-        return len(data) - size, size
-
-    def table(self, packets: int) -> NDArray[np.uint8]:
-        """Shape (packets, bytes of one): all fields 0."""
-        table = np.empty((packets, len(self.bytes)), np.uint8)
-        table[:] = np.frombuffer(self.bytes, np.uint8)
-        return table
-
-    def fill(self, table: NDArray[np.uint8], name: str, values: NDArray[np.int64]) -> None:
-        """Put a varint into a field of all packets."""
-        start, size = self._fields[name]
-        width = next((w for w in (1, 2, 4) if w >= size), 8)
-        while start + width > len(self.bytes):  # the last field: two pieces
-            width //= 2
-        kind = np.dtype(f"<u{width}")
-        rest = 0 if size <= width else size - width
-        here = size - rest
-        following = int.from_bytes(self.bytes[start + here : start + width], "little")
-        fixed = following << 8 * here | sum(0x80 << 8 * k for k in range(min(here, size - 1)))
-        wide = values.astype(np.uint64 if width == 8 else np.uint32)
-        packed = wide & 0x7F | wide.dtype.type(fixed)
-        for k in range(1, here):
-            packed |= (wide & wide.dtype.type(0x7F << 7 * k)) << k
-        record = np.dtype(
-            {"names": ["at"], "formats": [kind], "offsets": [start], "itemsize": table.shape[1]}
-        )
-        table.view(record)["at"][:, 0] = packed
-        for k in range(rest):
-            byte = values >> 7 * (here + k) & 0x7F
-            table[:, start + here + k] = byte | (0x80 if k < rest - 1 else 0)
-
-
 class _Writer:
     def __init__(self, stream: StepStream, out: BinaryIO) -> None:
         self._stream = stream
@@ -112,7 +51,7 @@ class _Writer:
         self._seen = np.zeros(len(stream.functions) + len(stream.inlines), bool)
         self._described = np.zeros(64, bool)
         self._now = 0
-        self._layouts: dict[tuple[int, int, int], _Layout] = {}
+        self._layouts: dict[tuple[int, int, int], Layout] = {}
 
     def write(self) -> None:
         self._head()
@@ -195,23 +134,18 @@ class _Writer:
         depth = np.where(kind == ENTER, steps.depth + 1, steps.depth)
         uuid = _FIRST + 2 * steps.context
         layout = self._layout(int(gap.max()), int(uuid.max()) + 1, int(depth.max()))
-        table = layout.table(len(kind))
-        layout.fill(table, "gap", gap)
-        layout.fill(table, "type", _TYPES[kind])
-        layout.fill(table, "uuid", uuid)
-        layout.fill(table, "name", name + 1)
-        layout.fill(table, "counter", uuid + 1)
-        layout.fill(table, "depth", depth)
+        fields = Fields(gap, _TYPES[kind], uuid, name + 1, uuid + 1, depth)
+        table = layout.table(fields, compiled=self._stream.compiled)
         self._put(steps, table, layout, gap)
 
-    def _layout(self, gap: int, uuid: int, depth: int) -> _Layout:
+    def _layout(self, gap: int, uuid: int, depth: int) -> Layout:
         sizes = max(3, _size(gap)), max(2, _size(uuid)), max(1, _size(depth))
         if sizes not in self._layouts:
-            self._layouts[sizes] = _Layout(*sizes)
+            self._layouts[sizes] = Layout(*sizes)
         return self._layouts[sizes]
 
     def _put(
-        self, steps: Steps, table: NDArray[np.uint8], layout: _Layout, gap: NDArray[np.int64]
+        self, steps: Steps, table: NDArray[np.uint8], layout: Layout, gap: NDArray[np.int64]
     ) -> None:
         """Write the table; the steps that need more than it has one by one."""
         rows = steps.rows
