@@ -23,7 +23,7 @@ _DUMPED = re.compile(r"^;; Function (\S+) \(", re.MULTILINE)
 # the body may have declared a va_list; va_end follows then.
 _ENTRY = re.compile(
     r"[^{]*\{\s*(?:void \w+ = <<< error >>>;\s*|[\w *]+(?:\[\d+\])?;\s*|\{\s*)*"
-    r"(?:(const char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
+    r"(?:((?:const )?char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
 )
 _EXIT = (
     r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+"
