@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kprof.errors import InstrumentError
+from kprof.instrument.batch import output_paths
 from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.source import plant, scan_source
 from kprof.instrument.targets import find_target
@@ -108,3 +109,10 @@ def test_what_goes_to_the_top_is_at_file_scope_on_every_way() -> None:
     text, _ = plant(scan, dict.fromkeys(scan.functions, 1024), find_target("soft"))
     at = text.index("extern void kprof_event")
     assert at < text.index("int a[]") or at > text.index("2 };")
+
+
+def test_a_copy_has_the_name_that_its_source_was_given_by(tmp_path: Path) -> None:
+    (tmp_path / "sys.unx").write_text("int f(void) { return 0; }\n")
+    source = tmp_path / "sys.c"
+    source.symlink_to("sys.unx")
+    assert output_paths([source], tmp_path / "out") == [tmp_path / "out" / "sys.c"]

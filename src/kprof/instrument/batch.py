@@ -170,9 +170,9 @@ def output_paths(paths: Sequence[Path], folder: Path) -> list[Path]:
     FileAccessError
         A folder cannot be made or written to.
     """
-    parents = {path.resolve().parent for path in paths}
+    parents = {path.parent.resolve() for path in paths}
     common = Path(os.path.commonpath([str(parent) for parent in parents])) if parents else Path()
-    targets = [folder / path.resolve().relative_to(common) for path in paths]
+    targets = [folder / path.parent.resolve().relative_to(common) / path.name for path in paths]
     if len(set(targets)) != len(targets):
         twice = next(target for target in targets if targets.count(target) > 1)
         raise UsageError(f"{twice}: is named twice among the sources; name it once")
