@@ -156,6 +156,11 @@ def test_every_byte_can_be_traced(tmp_path: Path) -> None:
     assert signs == {"<", ">", "#"}
     assert lines[0].split(maxsplit=2)[2].startswith("7e 7e 49")
     assert any(line.endswith("# 230400 baud") for line in lines)
+    notes = [line.split(" # ")[1] for line in lines if " # " in line]
+    assert notes[0] == "request I 1: A=1 B=0 C=0x0000"
+    assert notes[1].startswith("Info(seq=1, version=1,")
+    assert "request R 3: A=0 B=4000 C=0x1080" in notes
+    assert any(note.startswith("records 3: 128 from 128, coding 1, ") for note in notes)
     times = [float(line.split()[0]) for line in lines]
     assert times == sorted(times)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 from kprof.upload.talk import Discard, Heard, Receive, Send, SetBaud, Talk
@@ -74,10 +74,17 @@ class TracedLine:
         The line itself.
     tell
         Called with one line of text: seconds, ``>`` (sent), ``<`` (received) or ``#``, the bytes.
+    describe
+        Called with ``>`` or ``<`` and the bytes; what they mean, in lines that follow with ``#``.
     """
 
-    def __init__(self, line: Line, tell: Callable[[str], None]) -> None:
-        self._line, self._tell = line, tell
+    def __init__(
+        self,
+        line: Line,
+        tell: Callable[[str], None],
+        describe: Callable[[str, bytes], Iterable[str]] = lambda sign, data: (),  # noqa: ARG005
+    ) -> None:
+        self._line, self._tell, self._describe = line, tell, describe
         self._start = line.clock()
 
     def clock(self) -> float:
@@ -88,12 +95,12 @@ class TracedLine:
         """See `Line`."""
         data = self._line.read(timeout)
         if data:
-            self._note("<", data.hex(" "))
+            self._carried("<", data)
         return data
 
     def write(self, data: bytes) -> None:
         """See `Line`."""
-        self._note(">", data.hex(" "))
+        self._carried(">", data)
         self._line.write(data)
 
     def set_baud(self, rate: int) -> None:
@@ -105,6 +112,11 @@ class TracedLine:
         """See `Line`."""
         self._note("#", "input discarded")
         self._line.discard()
+
+    def _carried(self, sign: str, data: bytes) -> None:
+        self._note(sign, data.hex(" "))
+        for text in self._describe(sign, data):
+            self._note("#", text)
 
     def _note(self, sign: str, text: str) -> None:
         self._tell(f"{self._line.clock() - self._start:10.6f} {sign} {text}")

@@ -63,11 +63,7 @@ class Rater:
 
 
 def progress_text(progress: Progress, rate: float, left: float | None) -> str:
-    """One line: records, per cent, bytes a second, time left, retries."""
-    percent = 100 * progress.done // progress.total if progress.total else 0
+    """Records, bytes a second, time left, retries."""
     eta = f"{left:.0f} s left" if left is not None else "-- s left"
-    text = (
-        f"{progress.phase} {progress.done:,}/{progress.total:,} records {percent}%  "
-        f"{rate * 5:,.0f} B/s  {eta}"
-    )
+    text = f"{progress.done:,}/{progress.total:,} records  {rate * 5:,.0f} B/s  {eta}"
     return text + (f"  {progress.retries} retries" if progress.retries else "")

@@ -19,6 +19,7 @@ from kprof.upload.failures import (
     TransferError,
     VerifyError,
 )
+from kprof.upload.frames import FrameNotes
 from kprof.upload.host import Fetched, Host, HostOptions
 from kprof.upload.image import Image
 from kprof.upload.line import Line, TracedLine, converse
@@ -125,7 +126,7 @@ def fetch_over(
     options, out = options or UploadOptions(), Path(out)
     digest = names_digest(options.names)
     with partial_files(out, resume=options.resume, force=options.force) as partial:
-        line = TracedLine(line, options.trace) if options.trace else line
+        line = TracedLine(line, options.trace, FrameNotes().note) if options.trace else line
         start = line.clock()
         fetched = _converse(line, options, partial, progress, interrupts)
         seconds = line.clock() - start
