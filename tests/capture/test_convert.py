@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import pytest
 from tests.capture.traces import capture, same_events
 
 from kprof.capture import Capture, open_banks, open_capture, write_capture, write_raw
-from kprof.cli.counting import Counting
 
 
 def kprof(folder: Path, *args: object) -> subprocess.CompletedProcess[str]:
@@ -138,28 +136,3 @@ def test_into_standard_output(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
     (tmp_path / "out.kpd").write_bytes(done.stdout)
     assert same_events(open_capture(tmp_path / "out.kpd"), capture(100))
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_count_is_shown_after_a_second_at_most_ten_times_a_second() -> None:
-    stream, now = Terminal(), iter([0.0, 0.5, 1.25, 1.3, 1.5])
-    with Counting("importing", stream, lambda: next(now)) as counting:
-        for count in (100, 200, 300, 400):
-            counting(count)
-    assert stream.getvalue() == (
-        "\rimporting: 200 events, 160 a second\x1b[K"
-        "\rimporting: 400 events, 267 a second\x1b[K"
-        "\r\x1b[K"
-    )
-
-
-def test_no_count_where_no_terminal_is() -> None:
-    stream, now = io.StringIO(), itertools.count()
-    with Counting("importing", stream, lambda: float(next(now))) as counting:
-        for _ in range(9):
-            counting.add(5)
-    assert (counting.count, stream.getvalue()) == (45, "")

@@ -48,7 +48,7 @@ def examine(
     names: NameFile | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> CaptureFacts:
-    """Read all events once; `progress` is called with the number of events of each part."""
+    """Read all events once; `progress` is called with the number reached."""
     mask = (1 << capture.info.time_bits) - 1
     counts = np.zeros(1 << 16, dtype=np.int64)
     span, longest, longest_at, shortest, last, done = 0, 0, 0, None, None, 0
@@ -65,7 +65,7 @@ def examine(
             shortest = low if shortest is None else min(low, shortest)
         last, done = int(ticks[-1]), done + len(ticks)
         if progress:
-            progress(len(ticks))
+            progress(done)
     present = np.flatnonzero(counts)
     unknown = None
     if names is not None:

@@ -52,13 +52,15 @@ def command(
       kprof import digital_*.bin -o dump.kpd --map A0-A15=D0-D15,CE=D16 --ignore 0-3ff
     """
     from kprof.capture.importers.run import ImportOptions, import_recording
-    from kprof.cli.counting import Counting
+    from kprof.cli.meter import Meter
     from kprof.names import read_names
 
     digest = read_names(names).sha256() if names else None
     options = ImportOptions(mapping, settle, tag_bits, tag_shift, ignore, samplerate, kind, digest)
-    with Counting("importing") as counting:
-        result = import_recording(files, output, options, counting)
+    with Meter() as meter:
+        result = import_recording(
+            files, output, options, lambda events: meter.count("importing", events)
+        )
     for warning in result.warnings:
         click.echo(f"kprof: {warning}", err=True)
     click.echo(result.sentence(output), err=True)

@@ -38,7 +38,7 @@ def command(
     """
     from kprof.capture import open_capture
     from kprof.capture.describe import capture_as_json, describe_capture, examine
-    from kprof.cli.counting import Counting
+    from kprof.cli.meter import Meter
     from kprof.names import find_names, read_names
 
     known = read_names(names) if names else None
@@ -46,8 +46,9 @@ def command(
         file, valid=valid, previous=previous, record_order=record_order, names=known, verify=True
     )
     found = names or find_names(file, capture.info.names_sha256)
-    with Counting("reading") as counting:
-        facts = examine(capture, known or (read_names(found) if found else None), counting.add)
+    used = known or (read_names(found) if found else None)
+    with Meter() as meter:
+        facts = examine(capture, used, lambda events: meter.show("reading", events, capture.events))
     for warning in capture.info.warnings:
         click.echo(f"kprof: {warning}", err=True)
     if form == "json":

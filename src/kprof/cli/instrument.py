@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,21 +22,6 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
         callback=keep,
         help="As for the compiler.",
     )
-
-
-def _progress() -> Callable[[str, int, int], None]:
-    """A line of progress on a terminal, ten times a second at most; nothing elsewhere."""
-    import time
-
-    shown = time.monotonic()
-
-    def show(what: str, done: int, total: int) -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= 0.1 and sys.stderr.isatty():
-            shown = time.monotonic()
-            click.echo(f"\rkprof: {done} of {total} files {what}\x1b[K\r", err=True, nl=False)
-
-    return show
 
 
 @click.command("instrument")
@@ -105,8 +89,10 @@ def command(
     """
     from pathlib import Path
 
+    from kprof.cli.meter import Meter
     from kprof.instrument.job import Job, run
 
+    meter = Meter()
     job = Job(
         files=[Path(file) for file in files],
         output=output,
@@ -125,11 +111,12 @@ def command(
         compile_commands=compile_commands,
         diff=diff,
         un_instrument=un_instrument,
-        progress=_progress(),
+        progress=lambda what, done, total: meter.show(
+            what, done, total, f"{done} of {total} files"
+        ),
     )
-    result = run(job)
-    if sys.stderr.isatty():
-        click.echo("\r\x1b[K", err=True, nl=False)
+    with meter:
+        result = run(job)
     click.echo(result.output, nl=False)
     for line in result.notices:
         click.echo(f"kprof: {line}", err=True)

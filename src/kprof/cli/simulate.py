@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,9 @@ from kprof.board.profiler import Profiler
 from kprof.board.pty import Pty
 from kprof.board.session import UPLOAD_COMMAND, Plan, Session
 from kprof.board.traffic import data_stream
+from kprof.cli.meter import Meter
 from kprof.errors import FileAccessError
 from kprof.files import explain
-
-_EVERY_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,13 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
         traffic = data_stream(HZ, seed=bench.seed)
         board = MD20(image, profiler=profiler, traffic=traffic, eprom_bits=bench.eprom_bits)
         stack.enter_context(board)
-        meter = Meter(plan.events)
-        session = Session(board, line=line, console=_console, progress=meter)
+        meter = stack.enter_context(Meter())
+        session = Session(
+            board,
+            line=line,
+            console=_console,
+            progress=lambda session: _progress(meter, session, plan.events),
+        )
         if line is not None:
             _say(f"the upload line is {line.path}")
         done = session.record(plan)
@@ -91,39 +94,16 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
             _say("uploaded")
 
 
-class Meter:
-    """Progress on stderr: at most ten times a second on a terminal, each tenth elsewhere."""
-
-    def __init__(self, events: int) -> None:
-        self._events = events
-        self._tty = sys.stderr.isatty()
-        self._shown_at = 0.0
-        self._shown = -1
-        self._drawn = False
-
-    def __call__(self, session: Session) -> None:
-        count = session.board.profiler.count
-        if not session.board.profiler.active:
-            return
-        part = count * 10 // self._events
-        now = time.monotonic()
-        if now - self._shown_at < _EVERY_S if self._tty else part == self._shown:
-            return
-        self._shown_at, self._shown = now, part
-        text = (
-            f"{count} of {self._events} events, {session.board.seconds:.2f} s on the board, "
-            f"{session.mhz:.0f} MHz"
+def _progress(meter: Meter, session: Session, events: int) -> None:
+    profiler = session.board.profiler
+    if profiler.active:
+        meter.show(
+            "recording",
+            profiler.count,
+            events,
+            f"{profiler.count} of {events} events, {session.board.seconds:.2f} s on the board, "
+            f"{session.mhz:.0f} MHz",
         )
-        if self._tty:
-            self._drawn = True
-            click.echo(f"\r\x1b[K{text}", err=True, nl=False)
-        else:
-            click.echo(text, err=True)
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._drawn:
-            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _outcome(session: Session, done: bool, plan: Plan) -> str:

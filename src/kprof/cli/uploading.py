@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import click
 
+from kprof.cli.meter import Meter
 from kprof.errors import FileAccessError, UsageError
 from kprof.files import explain
 from kprof.upload.host import HostOptions
@@ -19,52 +20,33 @@ from kprof.upload.prompt import Greeting, parse_typed
 from kprof.upload.session import UploadOptions, UploadResult, fetch
 
 Trace = Callable[[str], None]
-TTY_EVERY_S = 0.1
-QUIET_S = 1.0  # what is done sooner shows no progress
 
 
-class Meter:
-    """Shows progress: at most ten times a second on a terminal, a line each tenth elsewhere."""
+class UploadMeter:
+    """Shows what the conversation tells: how far it is, its rate, the time left, its notices."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._tty = stream.isatty()
+        self._now = 0.0
         self._rater = Rater()
-        self._shown_at = float("-inf")
-        self._shown: tuple[str, int] = ("", -1)
-        self._drawn = False
-        self._first_at = float("inf")
+        self._meter: Meter | None = None
 
     def __call__(self, progress: Progress) -> None:
+        self._now = progress.now
+        if not progress.total and progress.phase != "notice":
+            return
+        if self._meter is None:
+            self._meter = Meter(self._stream, lambda: self._now)
         if progress.phase == "notice":
-            self.end()
-            self._stream.write(f"kprof: {progress.note}\n")
-            return
-        if not progress.total:
-            return
-        rate, left = self._rater.add(progress)
-        self._first_at = min(self._first_at, progress.now)
-        if progress.now - self._first_at < QUIET_S:
-            return
-        tenth = (progress.phase, 10 * progress.done // progress.total)
-        last = progress.done == progress.total
-        if self._tty:
-            if progress.now - self._shown_at < TTY_EVERY_S and not (last and tenth != self._shown):
-                return
-        elif tenth == self._shown or (not progress.done and self._shown[0]):
-            return
-        self._shown_at, self._shown = progress.now, tenth
-        text = progress_text(progress, rate, left)
-        self._stream.write(f"\r\x1b[K{text}" if self._tty else f"{text}\n")
-        self._stream.flush()
-        self._drawn = self._tty
+            self._meter.say(progress.note)
+        else:
+            note = progress_text(progress, *self._rater.add(progress))
+            self._meter.show(progress.phase, progress.done, progress.total, note)
 
     def end(self) -> None:
         """Clear the line that is drawn."""
-        if self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-            self._drawn = False
+        if self._meter is not None:
+            self._meter.end()
 
 
 def upload(options: Mapping[str, Any]) -> None:
@@ -74,7 +56,7 @@ def upload(options: Mapping[str, Any]) -> None:
     ------
     KprofError
     """
-    meter = Meter(sys.stderr)
+    meter = UploadMeter(sys.stderr)
     with _traced(options["trace_line"]) as trace:
         try:
             if options["proto"] == "kpr1":
