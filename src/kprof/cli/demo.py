@@ -6,8 +6,21 @@ import click
 
 
 @click.command("demo")
-@click.option("-o", "--output", metavar="FOLDER", default="kprof-demo", show_default=True)
-@click.option("--cross", metavar="PREFIX", default="m68k-linux-gnu-", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    default="kprof-demo",
+    show_default=True,
+    help="Where everything stays that is made.",
+)
+@click.option(
+    "--cross",
+    metavar="PREFIX",
+    default="m68k-linux-gnu-",
+    show_default=True,
+    help="Of the cross compiler's commands.",
+)
 @click.option("--ready-built", is_flag=True, help="Use the ready-built kernel, compile nothing.")
 @click.option("--loan", is_flag=True, help="The kernel with loaned buffers (the paper's change).")
 @click.option(

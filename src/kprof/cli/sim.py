@@ -7,13 +7,25 @@ import click
 
 @click.command("sim")
 @click.argument("kernel", required=False, metavar="[KERNEL.ELF]")
-@click.option("--events", type=click.IntRange(1, 16384), default=16384, show_default=True)
+@click.option(
+    "--events",
+    type=click.IntRange(1, 16384),
+    default=16384,
+    show_default=True,
+    help="Record no more.",
+)
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Record no longer.")
 @click.option("--start", type=float, default=0.1, show_default=True, help="Seconds before RUN.")
 @click.option("--dump", metavar="FILE", help="Write the capture here and end, without an upload.")
 @click.option("--names", metavar="FILE", help="The name file that the kernel was built with.")
 @click.option("--link", metavar="PATH", help="Make PATH a link to the upload line's pty.")
-@click.option("--eprom-bits", type=click.Choice(["8", "16", "32"]), default="8", show_default=True)
+@click.option(
+    "--eprom-bits",
+    type=click.Choice(["8", "16", "32"]),
+    default="8",
+    show_default=True,
+    help="Width of the EPROM's port.",
+)
 @click.option("--manual", is_flag=True, help="Leave it to the host to type the upload command.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the traffic.")
 @click.option("--ppm", type=float, default=31, show_default=True, help="Error of the oscillator.")
