@@ -77,6 +77,13 @@ def test_a_compiler_without_extensions(tmp_path: Path) -> None:
     subprocess.run(["tcc", "-Wall", "-Werror", "-c", "out/f.c"], cwd=tmp_path, check=True)
 
 
+def test_a_window_placed_by_the_linker(tmp_path: Path) -> None:
+    text = compiled(tmp_path, "gcc", "", "mmio", "--base", "window")
+    assert "<f>:" in text
+    names = subprocess.run(["nm", "f.o"], cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "U window" in names
+
+
 def test_far_addresses(tmp_path: Path) -> None:
     text = compiled(tmp_path, "gcc", "", "x86-64", "--base", "0xffff800000000000")
     assert len(re.findall(r"test +%al,\(%r", text)) == 2
@@ -117,6 +124,7 @@ def test_statements() -> None:
     assert statement("mmio", 3, base="0x100", shift=2) == (
         "(void)(*(volatile unsigned char *)(268ul));"
     )
+    assert statement("mmio", 3, base="window", shift=2) == "(void)*(window+12);"
     assert statement("none", 3) == ""
     with pytest.raises(UsageError, match=r"^no target 'pdp11'; expected one of m68k, i386, "):
         statement("pdp11", 1)

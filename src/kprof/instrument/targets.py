@@ -143,6 +143,9 @@ def find_target(
         raise UsageError(f"no target {name!r}; expected one of {', '.join(known)}")
     if base is not None:
         target = replace(target, base=_base(base, target))
+    if target.name == "mmio" and isinstance(target.base, str):
+        declares = f"extern volatile unsigned char {target.base}[];"
+        target = replace(target, fire="(void)*({address});", declares=declares)
     if shift is not None:
         if not 0 <= shift <= 8:
             raise UsageError(f"the shift is {shift}; expected 0 to 8")
@@ -223,6 +226,6 @@ def _base(text: str, target: Target) -> int | str:
         if value < 0:
             raise UsageError(f"the base is {text!r}; expected an address from 0 up")
         return value
-    if target.name not in ("m68k", "i386"):
+    if target.name not in ("m68k", "i386", "mmio"):
         raise UsageError(f"target {target.name} takes a number as its base, not the symbol {text}")
     return text
