@@ -324,3 +324,30 @@ def test_odd_captures_make_a_page(browser: Any, tmp_path: Path) -> None:
         page = Page(browser, path)
         page.keys("#timeline", "w", "d", "0")
         assert page.console() == [], name
+
+
+@pytest.mark.long
+def test_a_million_events_make_a_page_that_works(browser: Any, tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    tags: list[int] = []
+    stack: list[int] = []
+    while len(tags) < 1_000_000:
+        if stack and (len(stack) > 9 or random.random() < 0.5):
+            tags.append(stack.pop() + 1)
+        else:
+            stack.append(1024 + 2 * int(random.integers(200)))
+            tags.append(stack[-1])
+    names = parse_names("".join(f"function_{at}/{1024 + 2 * at}\n" for at in range(200)))
+    capture = Capture.from_events(np.cumsum(random.integers(1, 400, len(tags))), tags)
+    path = tmp_path / "million.html"
+    path.write_text("".join(html_parts(capture, names)), "ascii")
+    assert path.stat().st_size < 8_000_000
+    page = Page(browser, path)
+    assert len(page.column("name")) > 10
+    page.keys("#timeline", *"wwwwwwwwwwdd", "0")
+    page.click("#worst button")
+    assert page.text("#call-card b") == page.column("name")[0]
+    page.click("#flame-value [data-value=net]")
+    page.keys("#flame-search", *"function_7")
+    assert page.text("#flame-text").endswith("%")
+    assert page.console() == []

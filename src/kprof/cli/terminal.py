@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kprof.names import NameFile
     from kprof.report.colour import Look
 
-_MOST_EVENTS = 2_000_000
+_MOST_EVENTS = 500_000
 _STRIP = 64
 
 

@@ -12,7 +12,8 @@ from kprof.files import read_bytes
 from kprof.names import Modifier, NameEntry, NameFile, display_name
 from kprof.report.units import Units, percent, safe_name
 
-_MOST_LINKED_BYTES = 4 << 20
+_MOST_LINKED_BYTES = 1 << 19
+_MOST_PLACED_BYTES = 1 << 22
 _TITLES = ("# calls", "net us", "max us", "% net")
 
 
@@ -48,10 +49,12 @@ def definitions(path: Path, names: NameFile) -> SourceFile | None:
         return None
 
 
-def source_places(names: NameFile, root: Path) -> dict[str, tuple[Path, int]]:
+def source_places(
+    names: NameFile, root: Path, most_bytes: int = _MOST_PLACED_BYTES
+) -> dict[str, tuple[Path, int]]:
     """File and line of the functions whose sources lie under `root`, by name.
 
-    Of sources past the first 4 MB the line is 1.
+    Of sources past the first `most_bytes` the line is 1: they are not read.
     """
     places: dict[str, tuple[Path, int]] = {}
     of_source: dict[str, list[NameEntry]] = {}
@@ -64,17 +67,17 @@ def source_places(names: NameFile, root: Path) -> dict[str, tuple[Path, int]]:
         if not path.is_file():
             continue
         size += path.stat().st_size
-        known = definitions(path, names) if size <= _MOST_LINKED_BYTES else None
+        known = definitions(path, names) if size <= most_bytes else None
         lines = {d.entry.name: d.first for d in known.definitions} if known else {}
         places.update({entry.name: (path, lines.get(entry.name, 1)) for entry in entries})
     return places
 
 
 def source_links(names: NameFile, root: Path) -> dict[str, str]:
-    """Addresses ``file:///path#LINE`` of functions by their shown names."""
+    """Addresses ``file:///path#LINE`` of functions by their shown names; quick, so few sources."""
     return {
         safe_name(name): f"{path.as_uri()}#{line}"
-        for name, (path, line) in source_places(names, root).items()
+        for name, (path, line) in source_places(names, root, _MOST_LINKED_BYTES).items()
     }
 
 
