@@ -21,7 +21,7 @@ from kprof.analysis.saved import SavedStatisticsError, read_statistics, write_st
 from kprof.analysis.states import ORPHAN
 from kprof.analysis.statistics import merge_statistics, statistics
 from kprof.analysis.tags import TagTable
-from kprof.analysis.tasks import interrupt_functions, interrupt_time, slices, tasks
+from kprof.analysis.tasks import interrupt_functions, interrupt_time, interrupts, slices, tasks
 from kprof.capture import Capture
 from kprof.errors import UsageError
 from kprof.names import parse_names
@@ -204,6 +204,16 @@ def test_interrupts_are_found_and_their_time_taken_out() -> None:
     taken = interrupt_time(lines, is_root)
     found = dict(zip([lines.functions[f].name for f in lines.calls.function], taken, strict=True))
     assert (found["a"], found["b"], found["c"], found["irq"]) == (8, 5, 1, 0)
+
+
+def test_the_time_of_an_interrupt_on_another_counts_once() -> None:
+    names = parse_names("a/2\nirq/8\n")
+    # irq comes on a, and again on itself.
+    lines = timeline(Capture.from_events([0, 10, 14, 17, 30, 40], [2, 8, 8, 9, 9, 3]), names)
+    is_root = lines.calls.function == 1
+    assert interrupt_time(lines, is_root).tolist() == [20, 3, 0]
+    found = interrupts(lines, [1])[0]
+    assert (found.duration.least, found.duration.most, found.nested) == (3, 17, 1)
 
 
 def test_the_triggers_cost_is_taken_out_of_every_interval() -> None:

@@ -100,13 +100,10 @@ def tally_rows(made: int, rows: Any, table: Any) -> None:
     for m in range(made):
         fn = r_fn[m]
         net = r_net[m]
-        if r_flags[m] == 0:
+        if r_flags[m] == 0:  # then it was never switched out either
             table[fn, COMPLETE] += 1
             table[fn, COMPLETE_NET] += net
             table[fn, ELAPSED] += r_elapsed[m]
-            if r_away[m] != 0:
-                table[fn, AWAY] += r_away[m]
-                r_away[m] = 0
             if net < table[fn, LEAST]:
                 table[fn, LEAST] = net
             if net > table[fn, MOST]:
