@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 from kprof.analysis import fast, states
 from kprof.analysis.clock import Clock
 from kprof.analysis.machine import BLOCK, Machine, Rows
+from kprof.analysis.paging import Pages
 from kprof.analysis.placing import Placer
 from kprof.analysis.steps import ENTER, INLINE, LEAVE, SWITCH, Merged, Merger, Steps
 from kprof.analysis.summary import Ledger
@@ -61,16 +61,13 @@ class StepStream:
         Task contexts that were told apart; after an iteration.
     """
 
-    def __init__(
-        self, capture: Capture, names: NameFile, *, trigger_cost: Fraction = Fraction(0)
-    ) -> None:
+    def __init__(self, capture: Capture, names: NameFile) -> None:
         self._capture = capture
         self._table = TagTable.of(names)
-        self._cost = trigger_cost
         self.functions = self._table.functions
         self.inlines = self._table.inlines
         self.info = capture.info
-        self.compiled = capture.events >= fast.WORTH and fast.available()
+        self.compiled = fast.pays(capture.events)
         self.first = _first_context(capture, self._table)
         self.ledger = Ledger(0, 0, 0, 0)
         self.contexts = 0
@@ -89,7 +86,9 @@ class StepStream:
     def tag_counts(self) -> NDArray[np.int64]:
         """How often each tag occurs in the capture, shape (65536,); reads all of it."""
         counts = np.zeros(TAGS, np.int64)
-        for _, tags in self._capture.chunks():
+        pages = Pages(self._capture.records)
+        for number, (_, tags) in enumerate(self._capture.chunks(BLOCK)):
+            pages.release(number * BLOCK)
             counts += np.bincount(tags, minlength=TAGS)
         return counts
 
@@ -100,11 +99,12 @@ class StepStream:
 
     def _merged(self) -> Iterator[Merged]:
         machine = Machine(self._table, detail=True, fast=self.compiled)
-        clock = Clock(self.info, self._cost)
+        clock = Clock(self.info)
         merger = Merger(self.first)
         times = np.empty(0, np.int64)
         ops = np.empty(0, np.int32)
         net = 0
+        pages = Pages(self._capture.records)
         for ticks, tags in self._capture.chunks(BLOCK):
             new_times, new_ops = clock.advance(ticks), self._table.ops[tags]
             times, ops = _joined(times, new_times), _joined(ops, new_ops)
@@ -113,6 +113,7 @@ class StepStream:
             net += int(rows.net.sum())
             yield merger.merge(times[:done], ops[:done], rows, clock.time)
             times, ops = times[done:], ops[done:]
+            pages.release(merger.at - HELD * BLOCK)
         rows = machine.feed(np.empty(0, np.int64), np.empty(0, np.int32), last=True)
         opened = machine.finish()
         opened = opened._replace(leave=np.full(len(opened.fn), merger.at + len(ops), np.int64))
@@ -133,7 +134,9 @@ def _first_context(capture: Capture, table: TagTable) -> int:
     """What runs before the first switch: a task (1) or the system context (0)."""
     if not table.switcher.any():
         return 1
-    for _, tags in capture.chunks(BLOCK):
+    pages = Pages(capture.records)
+    for number, (_, tags) in enumerate(capture.chunks(BLOCK)):
+        pages.release(number * BLOCK)
         kinds = table.ops[tags] - states.SPECIAL
         switches = (kinds >= 0) & ((kinds & 7) >= states.SWITCH_OUT)
         if switches.any():
