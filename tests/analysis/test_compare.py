@@ -7,11 +7,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
-from kprof.analysis.compare import changed_names, compare, rank_chance
+from kprof.analysis.compare import (
+    LEVEL,
+    chance_of,
+    changed_names,
+    compare,
+    rank_chance,
+    shape_chance,
+)
 from kprof.analysis.measures import Measure
 from kprof.capture import Capture
 from kprof.names import parse_names
@@ -82,3 +90,23 @@ def test_the_rank_test_knows_equal_and_shifted() -> None:
     assert rank_chance(Measure.of(values), Measure.of(values + 150)) < 1e-6
     assert rank_chance(Measure.of(values[:1]), Measure.of(values)) == 1.0
     assert rank_chance(Measure.of(values * 0), Measure.of(values * 0)) == 1.0
+
+
+def test_a_third_of_the_calls_made_much_slower_is_a_change() -> None:
+    rng = np.random.default_rng(1)
+    small, large = rng.integers(20, 40, 200), rng.integers(400, 430, 100)
+    before = Measure.of(np.concatenate([small, large]))
+    after = Measure.of(np.concatenate([small, large + 300]))
+    assert rank_chance(before, after) > LEVEL
+    assert chance_of(before, after) < 1e-6
+
+
+def test_samples_of_one_distribution_are_seldom_called_different() -> None:
+    rng = np.random.default_rng(2)
+    pairs = [
+        (Measure.of(rng.integers(0, 30, 80)), Measure.of(rng.integers(0, 30, 60)))
+        for _ in range(500)
+    ]
+    for test in (shape_chance, chance_of):
+        assert sum(test(a, b) < 0.05 for a, b in pairs) < 0.08 * len(pairs)
+        assert any(test(a, b) < 0.5 for a, b in pairs)
