@@ -32,7 +32,7 @@ def verbs() -> list[tuple[str, click.Command]]:
 def test_every_verb_has_help_with_an_example() -> None:
     for name, command in verbs():
         text = command.get_help(click.Context(command, info_name=f"kprof {name}"))
-        assert "Example" in text, f"kprof {name} --help shows no example"
+        assert "\n  Example:\n    kprof" in text, f"kprof {name} --help shows no example"
         assert f"kprof {name.split()[0]}" in text.split("Example", 1)[1], name
 
 

@@ -47,7 +47,7 @@ import click
 @click.option("--little", is_flag=True, help="hexdump: words of a little-endian board.")
 @click.option("--trace-line", metavar="FILE", help="Log every byte that passes, with its time.")
 def command(**options: object) -> None:
-    r"""Fetch the event RAM through the agent on PORT into a capture file.
+    """Fetch the event RAM through the agent on PORT into a capture file.
 
     PORT is a device or a URL of pyserial (socket://, rfc2217://, loop://). What arrives is checked,
     asked for again where it is damaged, and kept in FILE.part if the upload cannot be finished.
@@ -59,9 +59,9 @@ def command(**options: object) -> None:
     Example:
       kprof upload /dev/ttyUSB0 -o dump.bin
       kprof upload /dev/ttyUSB0 -o dump.bin --baud 921600 --verify
-      kprof upload /dev/ttyUSB0 -o dump.bin --send 'G 2000\r' --expect READY
+      kprof upload /dev/ttyUSB0 -o dump.bin --send 'G 2000\\r' --expect READY
       kprof upload socket://localhost:3333 -o dump.bin --proto gdb --addr 0x20000000
-      kprof upload /dev/ttyUSB0 -o dump.bin --proto hexdump --ask 'd {addr:x} {end:x}\r'
+      kprof upload /dev/ttyUSB0 -o dump.bin --proto hexdump --ask 'd {addr:x} {end:x}\\r'
     """
     from kprof.cli.uploading import upload
 
