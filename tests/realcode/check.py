@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -135,16 +136,23 @@ def check_source(unit: Unit, levels: Sequence[str]) -> Verdict:
             verdict.functions = len(found)
             verdict.broken.append(f"refused: {ran.said.strip()[-400:]}")
             return verdict
-        beside = ["-iquote", str(unit.path.parent)]
-        for level in levels:
-            dump = scratch / f"dump{level}"
-            tail = [f"-{level}", "-o", str(scratch / "unit.s"), "-S"]
-            plain = [unit.compiler, *unit.options, *tail, unit.source]
-            extra = [f"-fdump-tree-original={dump}"] if level == levels[-1] else []
-            again = [unit.compiler, *unit.options, *beside, *extra, *tail, str(made[0])]
-            after = run(again, unit.cwd, environment)
-            if after.code or after.warnings:
-                _compare(verdict, level, run(plain, unit.cwd, environment), after)
+        # Beside the original, where what it includes is found in the same order.
+        copy = unit.path.with_name(f"kprof-{os.getpid()}-{scratch.name}.c")
+        shutil.copyfile(made[0], copy)
+        try:
+            for level in levels:
+                dump = scratch / f"dump{level}"
+                tail = [f"-{level}", "-o", str(scratch / "unit.s"), "-S"]
+                plain = [unit.compiler, *unit.options, *tail, unit.source]
+                extra = [f"-fdump-tree-original={dump}"] if level == levels[-1] else []
+                again = [unit.compiler, *unit.options, *extra, *tail]
+                again.append(str(Path(unit.source).with_name(copy.name)))
+                after = run(again, unit.cwd, environment)
+                after = Compiled(after.code, after.said.replace(copy.name, unit.path.name))
+                if after.code or after.warnings:
+                    _compare(verdict, level, run(plain, unit.cwd, environment), after)
+        finally:
+            copy.unlink()
         fires = triggered(scratch / f"dump{levels[-1]}")
         _count(
             verdict,
