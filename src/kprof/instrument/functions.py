@@ -144,7 +144,7 @@ def _blocks(
             position = matching_brace(code, at)
         else:
             before = code[start:at].rstrip()
-            if before.endswith('"') and before.lstrip().startswith("extern"):
+            if before[-1:] == '"' and before.lstrip().startswith("extern"):
                 start = position  # extern "C" {
                 continue
             known = memory.blocks.get((start, at))

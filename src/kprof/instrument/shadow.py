@@ -120,6 +120,8 @@ def native(text: str) -> str:
     """A name out of such text, as Python has names: UTF-8 where it is that, \\u00e9 resolved."""
     if not text.isascii():
         text = encode(text).decode("utf-8", "surrogateescape")
+    if "\\" not in text:
+        return text
     return _UNIVERSAL.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
 
 

@@ -41,6 +41,7 @@ class LineMap:
         self._text = shadow.joined
         self._offsets: list[int] = []
         self._marks: list[tuple[str, int, str]] = []
+        self._names: dict[str, str] = {}
         self.main = ""
         file = ""
         for start, end in shadow.directives:
@@ -54,8 +55,10 @@ class LineMap:
     def place(self, offset: int) -> Place:
         """The file and line of the text at `offset`; file "" before the first marker."""
         file, line, flags, start = self._mark(offset)
+        if file not in self._names:
+            self._names[file] = native(re.sub(r"\\(.)", r"\1", file))
         return Place(
-            native(re.sub(r"\\(.)", r"\1", file)),
+            self._names[file],
             line + self._text.count("\n", start, offset),
             "3" in flags.split(),
         )
