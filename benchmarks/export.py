@@ -24,7 +24,7 @@ from benchmarks.replay import PROGRAM
 
 ROUNDS = 3
 PER_LOOP = 15.4  # records of one turn of PROGRAM's loop
-FORMATS = ["perfetto", "folded", "chrome", "speedscope", "csv", "pprof", "ctf"]
+FORMATS = ["perfetto", "folded", "pprof", "ctf"]
 EXPORT = """
 import importlib, io, json, sys, time
 from kprof.analysis.stream import StepStream
@@ -120,7 +120,7 @@ def main() -> None:
     """Print rates, memory and ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--formats", default=",".join(FORMATS))
+    parser.add_argument("--formats", default=",".join(FORMATS), help="any of kprof export")
     options = parser.parse_args()
     if not shutil.which("uftrace") or not shutil.which("gcc"):
         print("uftrace or gcc is not installed: no trace to export")

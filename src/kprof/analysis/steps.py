@@ -172,7 +172,8 @@ class Merger:
 
     def _one_to_one(self, times: Column, ops: NDArray[np.int32], rows: Rows) -> Merged | None:
         """The steps of a block of entries and exits that each end one call, all in one context."""
-        leave = np.flatnonzero(ops < 0)
+        leaving = ops < 0
+        leave = np.flatnonzero(leaving)
         if (
             len(leave) != len(rows.fn)
             or (len(ops) and int(ops.max()) >= states.SPECIAL)
@@ -180,14 +181,15 @@ class Merger:
             or not np.array_equal(rows.leave, leave + self.at)
         ):
             return None
+        if len(leave):
+            own = int(rows.context[0])
+            if (self._first if own < 0 else own) != self._running or (rows.context != own).any():
+                return None
         context = np.full(len(ops), self._running, np.int64)
-        own = np.where(rows.context < 0, self._first, rows.context)
-        if (own != self._running).any():
-            return None
-        kind = (ops < 0).astype(np.uint8)
-        name = np.where(ops < 0, -1 - ops, ops).astype(np.int64)
-        opened = self._count(context, 1 - 2 * kind.astype(np.int64))
-        depth = opened - 1 + kind
+        kind = leaving.view(np.uint8)
+        name = (ops ^ (ops >> 31)).astype(np.int64)  # the complement of an exit's
+        opened = self._count(self._running, 1 - 2 * kind.astype(np.int64))
+        depth = opened - ~leaving
         none = leave[:0]
         note = np.broadcast_to(np.int64(-1), len(ops))
         self.at += len(ops)
@@ -214,12 +216,12 @@ class Merger:
         context[of_row] = own
         return context, running
 
-    def _count(self, context: Column, change: Column) -> Column:
-        """How many calls are open after each step in its context."""
-        if not len(context):
+    def _count(self, context: Column | int, change: Column) -> Column:
+        """How many calls are open after each step in its context, or in the context of all."""
+        if not len(change):
             return change
-        low, high = int(context.min()), int(context.max())
-        if low == high:
+        low, high = int(np.min(context)), int(np.max(context))
+        if isinstance(context, int) or low == high:
             opened: Column = np.cumsum(change) + self._open.get(low, 0)
             self._remember(low, int(opened[-1]))
             return opened

@@ -6,15 +6,23 @@ With numba the table is filled in one pass, else column by column; the bytes are
 from __future__ import annotations
 
 import functools
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kprof.analysis.stream import ENTER
 from kprof.export.protobuf import number, varint
 
 _PACKET, _TIMESTAMP, _SEQUENCE, _EVENT, _FLAGS = 1, 8, 10, 11, 13
 _NEEDED = 2  # sequence_flags: needs the interned data
+
+BEGIN, END, INSTANT = 1, 2, 3
+TYPES = np.array([BEGIN, END, INSTANT, 0])
+"""Types of track events by kind of step."""
+FIRST = 16
+"""The track of context 0; each context has two numbers, the second for its counter."""
 
 
 class Fields(NamedTuple):
@@ -35,6 +43,32 @@ class Fields(NamedTuple):
     name: NDArray[np.int64]
     counter: NDArray[np.int64]
     depth: NDArray[np.int64]
+
+
+class Columns(NamedTuple):
+    """What the compiled code makes `Fields` of.
+
+    Attributes
+    ----------
+    kind, context, name, depth
+        Of the steps; `name` counts inline triggers after the functions.
+    now
+        Times in nanoseconds; `before` that of the packet before.
+    """
+
+    kind: NDArray[np.uint8]
+    context: NDArray[np.int64]
+    name: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    now: NDArray[np.int64]
+    before: int
+
+    def fields(self) -> Fields:
+        """The fields of the packets."""
+        track = FIRST + 2 * self.context
+        depth = np.where(self.kind == ENTER, self.depth + 1, self.depth)
+        gap = np.diff(self.now, prepend=self.before)
+        return Fields(gap, TYPES[self.kind], track, self.name + 1, track + 1, depth)
 
 
 class Layout:
@@ -64,17 +98,20 @@ class Layout:
             for name, (start, size) in places.items()
         }
 
-    def table(self, fields: Fields, *, compiled: bool = False) -> NDArray[np.uint8]:
+    def table(self, fields: Fields) -> NDArray[np.uint8]:
         """The packets, shape (packets, bytes of one)."""
         table = np.empty((len(fields.gap), len(self.bytes)), np.uint8)
-        template = np.frombuffer(self.bytes, np.uint8)
-        if compiled:
-            places = np.array([self._fields[name] for name in Fields._fields], np.int64)
-            _compiled()(table, template, places[:, 0].copy(), places[:, 1].copy(), *fields)
-            return table
-        table[:] = template
+        table[:] = np.frombuffer(self.bytes, np.uint8)
         for name, values in zip(Fields._fields, fields, strict=True):
             self._fill(table, name, values)
+        return table
+
+    def filled(self, columns: Columns) -> NDArray[np.uint8]:
+        """The same by compiled code."""
+        table = np.empty((len(columns.kind), len(self.bytes)), np.uint8)
+        template = np.frombuffer(self.bytes, np.uint8)
+        places = np.array([self._fields[name] for name in Fields._fields], np.int64)
+        compiled().fill(table, template, places[:, 0].copy(), places[:, 1].copy(), *columns)
         return table
 
     def _fill(self, table: NDArray[np.uint8], name: str, values: NDArray[np.int64]) -> None:
@@ -107,29 +144,44 @@ def _room(data: bytearray, tag: bytes, size: int) -> tuple[int, int]:
     return len(data) - size, size
 
 
+def survey(kind: Any, depth: Any, now: Any, before: int, name: Any, seen: Any) -> Any:
+    """The largest gap and depth; marks the names in `seen`. Written for numba."""
+    largest = 0
+    deepest = 0
+    for i in range(len(kind)):
+        largest = max(largest, now[i] - before)
+        before = now[i]
+        deepest = max(deepest, depth[i])
+        seen[name[i]] = True
+    return largest, deepest + 1
+
+
 def fill(
     table: Any,
     template: Any,
     starts: Any,
     sizes: Any,
-    gap: Any,
     kind: Any,
-    track: Any,
+    context: Any,
     name: Any,
-    counter: Any,
     depth: Any,
+    now: Any,
+    before: int,
 ) -> None:
-    """Fill the table; written for numba."""
+    """Fill the table as `Columns.fields` and `Layout.table` do. Written for numba."""
     values = np.empty(6, np.int64)
-    for i in range(len(gap)):
+    for i in range(len(kind)):
         for k in range(len(template)):
             table[i, k] = template[k]
-        values[0] = gap[i]
-        values[1] = kind[i]
-        values[2] = track[i]
-        values[3] = name[i]
-        values[4] = counter[i]
-        values[5] = depth[i]
+        track = FIRST + 2 * context[i]
+        entered = kind[i] == ENTER
+        values[0] = now[i] - before
+        before = now[i]
+        values[1] = TYPES[kind[i]]
+        values[2] = track
+        values[3] = name[i] + 1
+        values[4] = track + 1
+        values[5] = depth[i] + 1 if entered else depth[i]
         for field in range(6):
             value = values[field]
             last = starts[field] + sizes[field] - 1
@@ -140,7 +192,11 @@ def fill(
 
 
 @functools.cache
-def _compiled() -> Any:
+def compiled() -> Any:
+    """`fill` and `survey`, compiled."""
     import numba
 
-    return numba.njit(fill, cache=True, nogil=True)
+    return types.SimpleNamespace(
+        fill=numba.njit(fill, cache=True, nogil=True),
+        survey=numba.njit(survey, cache=True, nogil=True),
+    )

@@ -18,21 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis import states
-from kprof.analysis.stream import ENTER, INLINE, SWITCH, Steps, StepStream
+from kprof.analysis.stream import INLINE, SWITCH, Steps, StepStream
 from kprof.export.labels import context_label
-from kprof.export.packets import Fields, Layout
+from kprof.export.packets import BEGIN, END, FIRST, Columns, Layout, compiled
 from kprof.export.protobuf import content, number, varint
 from kprof.export.units import Scale
 
 _PACKET = 1
 _TIMESTAMP, _SNAPSHOT, _SEQUENCE, _EVENT, _INTERNED, _FLAGS = 8, 6, 10, 11, 12, 13
 _CLOCK, _DEFAULTS, _TRACK = 58, 59, 60
-_BEGIN, _END, _INSTANT = 1, 2, 3
 _CLEARED, _NEEDED = 1, 2
 _REALTIME, _BOOTTIME, _OWN_CLOCK = 1, 6, 64
 
-_TYPES = np.array([_BEGIN, _END, _INSTANT, 0])
-_PROCESS, _RUNNING, _FIRST = 1, 2, 16  # uuids of tracks: each context has two from _FIRST
+_PROCESS, _RUNNING = 1, 2  # tracks, besides those of the contexts
 _NOTES = ("ended by", "switched out ns")
 _ENDINGS = ((states.ORPHAN, "began before"), (states.OPEN, "open"), (states.UNWOUND, "unwound"))
 _MARKED = states.ORPHAN | states.OPEN | states.UNWOUND | states.RESUMED
@@ -55,7 +53,7 @@ class _Writer:
 
     def write(self) -> None:
         self._head()
-        self._describe(np.array([self._stream.first]))
+        self._describe(np.array([self._stream.first]), self._stream.first)
         self._begin(self._stream.first)
         for steps in self._stream:
             if len(steps.kind):
@@ -88,55 +86,65 @@ class _Writer:
         descriptor = number(1, uuid) + number(5, parent) + content(2, name) + more
         self._packet(content(_TRACK, descriptor))
 
-    def _describe(self, contexts: NDArray[np.int64]) -> None:
-        """Tell of the tracks of contexts not met before."""
-        high = int(contexts.max())
+    def _describe(self, contexts: NDArray[np.int64], high: int) -> None:
+        """Tell of the tracks of contexts not met before; `high` is the highest of them."""
         if high >= len(self._described):
             self._described = np.append(self._described, np.zeros(2 * high, bool))
-        for context in _new(contexts, self._described):
-            uuid = _FIRST + 2 * context
-            self._track(uuid, _PROCESS, context_label(context))
-            self._track(uuid + 1, uuid, "depth", content(8, content(6, "calls")))
+        if high == contexts.min() and self._described[high]:
+            return
+        for context in np.flatnonzero(np.bincount(contexts)).tolist():
+            if not self._described[context]:
+                self._described[context] = True
+                uuid = FIRST + 2 * context
+                self._track(uuid, _PROCESS, context_label(context))
+                self._track(uuid + 1, uuid, "depth", content(8, content(6, "calls")))
 
-    def _intern(self, names: NDArray[np.int64]) -> None:
+    def _intern(self, used: NDArray[np.bool_]) -> None:
         """Tell of the names not met before; a name's iid is its number and 1."""
         functions, inlines = self._stream.functions, self._stream.inlines
         data = b""
-        for name in _new(names, self._seen):
+        for name in np.flatnonzero(used & ~self._seen).tolist():
             known = name < len(functions)
             entry = functions[name] if known else inlines[name - len(functions)]
             data += content(2, number(1, name + 1) + content(2, entry.name))
+        self._seen |= used
         if data:
             self._packet(content(_INTERNED, data) + number(_FLAGS, _NEEDED))
 
     def _begin(self, context: int) -> None:
         """On the track that shows what runs."""
-        event = number(9, _BEGIN) + number(11, _RUNNING) + content(23, context_label(context))
+        event = number(9, BEGIN) + number(11, _RUNNING) + content(23, context_label(context))
         self._step(0, event)
 
     def _end(self, gap: int) -> None:
-        self._step(gap, number(9, _END) + number(11, _RUNNING))
+        self._step(gap, number(9, END) + number(11, _RUNNING))
 
     def _step(self, gap: int, event: bytes) -> None:
         """A track event, `gap` ns after the packet before."""
         self._packet(number(_TIMESTAMP, gap) + number(_FLAGS, _NEEDED) + content(_EVENT, event))
 
     def _block(self, steps: Steps) -> None:
-        kind = steps.kind
-        self._describe(steps.context)
-        name = steps.name
+        kind, name = steps.kind, steps.name
         if len(self._stream.inlines):
             name = np.where(kind == INLINE, name + len(self._stream.functions), name)
-        self._intern(name)
         now = self._scale.column(steps.time)
-        gap = np.diff(now, prepend=self._now)
+        columns = Columns(kind, steps.context, name, steps.depth, now, self._now)
+        context = int(steps.context.max())
+        self._describe(steps.context, context)
+        used = np.zeros(len(self._seen), bool)
+        if self._stream.compiled:
+            gap, depth = compiled().survey(kind, steps.depth, now, self._now, name, used)
+            layout = self._layout(gap, FIRST + 2 * context + 1, depth)
+            table = layout.filled(columns)
+        else:
+            used[name] = True
+            fields = columns.fields()
+            gap, depth = int(fields.gap.max()), int(steps.depth.max()) + 1
+            layout = self._layout(gap, FIRST + 2 * context + 1, depth)
+            table = layout.table(fields)
+        self._intern(used)
+        self._put(steps, table, layout, now)
         self._now = int(now[-1])
-        depth = np.where(kind == ENTER, steps.depth + 1, steps.depth)
-        uuid = _FIRST + 2 * steps.context
-        layout = self._layout(int(gap.max()), int(uuid.max()) + 1, int(depth.max()))
-        fields = Fields(gap, _TYPES[kind], uuid, name + 1, uuid + 1, depth)
-        table = layout.table(fields, compiled=self._stream.compiled)
-        self._put(steps, table, layout, gap)
 
     def _layout(self, gap: int, uuid: int, depth: int) -> Layout:
         sizes = max(3, _size(gap)), max(2, _size(uuid)), max(1, _size(depth))
@@ -145,7 +153,7 @@ class _Writer:
         return self._layouts[sizes]
 
     def _put(
-        self, steps: Steps, table: NDArray[np.uint8], layout: Layout, gap: NDArray[np.int64]
+        self, steps: Steps, table: NDArray[np.uint8], layout: Layout, now: NDArray[np.int64]
     ) -> None:
         """Write the table; the steps that need more than it has one by one."""
         rows = steps.rows
@@ -156,14 +164,15 @@ class _Writer:
         written = 0
         for k in order:
             place = int(places[k])
+            gap = int(now[place]) - (int(now[place - 1]) if place else self._now)
             self._out.write(table[written:place].data)
             written = place + 1
             if k >= len(notes):
-                self._end(int(gap[place]))
+                self._end(gap)
                 self._begin(int(steps.context[place]))
             else:
                 more = self._notes(int(rows.flags[notes[k]]), int(rows.away[notes[k]]))
-                self._step(int(gap[place]), table[place, layout.event :].tobytes() + more)
+                self._step(gap, table[place, layout.event :].tobytes() + more)
         self._out.write(table[written:].data)
 
     def _notes(self, flags: int, away: int) -> bytes:
@@ -175,16 +184,6 @@ class _Writer:
         if away:
             notes += content(4, number(1, 2) + number(3, self._scale.whole(away)))
         return notes
-
-
-def _new(numbers: NDArray[np.int64], seen: NDArray[np.bool_]) -> list[int]:
-    """Those of `numbers` that were not seen before; marks them as seen."""
-    now = np.zeros(len(seen), bool)
-    now[numbers] = True
-    new = np.flatnonzero(now & ~seen)
-    seen |= now
-    found: list[int] = new.tolist()
-    return found
 
 
 def _size(value: int) -> int:

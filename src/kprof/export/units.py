@@ -40,7 +40,7 @@ class Scale:
     def column(self, ticks: Column) -> Column:
         """`whole` of a column; exact where the result fits in 63 bits."""
         if self._by == 1:
-            return ticks * self._times
+            return ticks * self._times if self._times > 1 else ticks
         if self._by * self._times < 1 << 62:
             parts, rest = np.divmod(ticks, self._by)
             result: Column = parts * self._times + rest * self._times // self._by
