@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("cc", context_settings={"ignore_unknown_options": True})
+@click.command("cc", context_settings={"allow_interspersed_args": False})
 @click.option("--names", metavar="FILE", default="kprof.names", show_default=True,
               envvar="KPROF_NAMES", show_envvar=True,
               help="The name file; functions that it lacks are appended.")  # fmt: skip

@@ -1,6 +1,10 @@
 """C text in, C text with triggers out.
 
-`shadow` blanks what is not code, `heads` and `functions` find the functions, `branches` takes
-source text through its ``#if`` alternatives, `strategy` writes triggers as `edits`, in the words of
-a target (`targets`). `source` is the source mode, `driver` and `compiling` the compiler mode.
+Finding: `shadow` blanks what is not code; `plain_heads`, `heads` and `functions` find function
+definitions, `branches` takes source text through its ``#if`` alternatives. Writing: `strategy`
+says where triggers go, in the words of a `targets` template, as `edits`.
+
+Source mode: `source` (text to text), `verify` (held against a `preprocess`or), `syntax`, `batch`
+(files), `job` (the command). Compiler mode: `driver` (the command line of a compiler), `unit` and
+`planting` (text to text), `compiling` (the processes). `header` makes ``PROFILE(name)``.
 """
