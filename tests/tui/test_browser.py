@@ -95,6 +95,21 @@ def test_the_graph_unfolds_and_adds_up() -> None:
     drive(steps)
 
 
+def test_the_graph_of_one_function() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        row = SUMMARY.functions[1]
+        await pilot.press("j", "g")
+        assert app.lines.id == "graph"
+        shown = [app.lines.view.line(at).plain for at in range(len(app.lines.view))]
+        heads = [line for line in shown if "and what it calls" in line or "called from" in line]
+        assert [line.split()[3:5] for line in heads] == [["-", row.entry.name]] * 2
+        assert [line.split()[0] for line in heads] == [str(row.elapsed)] * 2
+        await pilot.press("G")
+        assert app.lines.view is app.graph
+
+    drive(steps)
+
+
 def test_search_goes_from_match_to_match() -> None:
     async def steps(app: Browser, pilot: Any) -> None:
         await pilot.press("T", "slash", *"mark", "enter")

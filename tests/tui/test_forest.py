@@ -8,6 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kprof.report.html.paths import PathTree
+from kprof.tui.focus import focus
 from kprof.tui.forest import Forest, Unfolded
 
 trees = st.lists(st.integers(0, 1 << 30), min_size=1, max_size=30).map(
@@ -81,3 +83,34 @@ def test_a_search_finds_folded_nodes_both_ways(parents: list[int], data: Any) ->
     assert found is not None
     before = [n for n in matches if n < here]
     assert lines.lines[found][0] == (before or matches)[-1]
+
+
+@given(trees, st.data())
+def test_the_graph_of_a_function_has_its_callees_and_callers(parents: list[int], data: Any) -> None:
+    function = np.array(parents, np.int64) % 4
+    net = np.array(data.draw(st.lists(st.integers(0, 9), min_size=30)), np.int64)[: len(parents)]
+    elapsed = net.copy()
+    for node in range(len(parents) - 1, -1, -1):
+        if parents[node] >= 0:
+            elapsed[parents[node]] += elapsed[node]
+    calls = np.ones(len(parents), np.int64)
+    tree = PathTree(np.array(parents, np.int64), function, calls, elapsed, net)
+    wanted = int(function[0])
+    found, second = focus(tree, wanted)
+    paths = [[int(function[n]) for n in forest_of(parents).path(at)] for at in range(len(parents))]
+    outer = [at for at, path in enumerate(paths) if path[-1] == wanted and path.count(wanted) == 1]
+    mine = [at for at, path in enumerate(paths) if path[-1] == wanted]
+    assert found.elapsed[0] == found.elapsed[second] == sum(elapsed[at] for at in outer)
+    assert found.net[second] == sum(net[at] for at in mine)
+    assert found.calls[second] == len(mine)
+    below = [at for at, path in enumerate(paths) if wanted in path]
+    assert found.net[:second].sum() == sum(net[at] for at in below)
+    merged = forest_of(found.parent.tolist())
+    callees = {tuple(int(found.function[n]) for n in merged.path(at)) for at in range(second)}
+    assert callees == {tuple(paths[at][paths[at].index(wanted) :]) for at in below}
+    callers = {
+        tuple(int(found.function[n]) for n in merged.path(at)) for at in range(second, len(found))
+    }
+    assert callers == {
+        tuple(paths[at][::-1][:end]) for at in mine for end in range(1, len(paths[at]) + 1)
+    }

@@ -20,6 +20,7 @@ from kprof.names import display_name
 from kprof.report.html.paths import path_tree
 from kprof.report.summary import capture_line
 from kprof.report.units import Units, percent, safe_name
+from kprof.tui.focus import focus
 from kprof.tui.lines import Lines
 from kprof.tui.views import Functions, Graph, Trace
 
@@ -32,7 +33,7 @@ KEYS = """\
 R  functions                     Up Down j k  move
 G  call graph                    PgUp PgDn    move a page
 T  every call, as in the trace   Home End     first, last
-g  the function in the graph     z            its line to the middle
+g  the function's own graph      z            its line to the middle
 w  its worst call                Enter        fold, unfold; of a function: its worst call
 r  the function in the table     c e          fold, unfold the children
 s  sort by the next column       C E          fold, unfold all below
@@ -77,15 +78,15 @@ class Browser(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("R", "show('functions')", "Functions"),
-        Binding("G", "show('graph')", "Graph"),
+        Binding("G", "graph", "Graph"),
         Binding("T", "show('trace')", "Trace"),
         Binding("w", "worst", "Worst call"),
         Binding("slash", "ask", "Search", key_display="/"),
         Binding("s", "sort", "Sort"),
         Binding("question_mark,h", "help", "Keys", key_display="?"),
         Binding("q", "quit", "Quit"),
-        Binding("g", "here('graph')", show=False),
-        Binding("r", "here('functions')", show=False),
+        Binding("g", "own_graph", show=False),
+        Binding("r", "table", show=False),
         Binding("I", "info", show=False),
         Binding("O", "edit", show=False),
         Binding("up,k", "move(-1)", show=False, priority=False),
@@ -115,6 +116,7 @@ class Browser(App[None]):
         """Show one capture; `places` has the file and line of functions by their names."""
         super().__init__()
         self._places = places
+        self._timeline = timeline
         self._entries = timeline.functions
         self._summary = summary
         self._names = [display_name(entry.name).lower() for entry in timeline.functions]
@@ -151,16 +153,33 @@ class Browser(App[None]):
         self.query_one("#head", Label).update(self.lines.view.title)
         self.lines.changed()
 
-    def action_here(self, name: str) -> None:
-        """Show the current function in another view."""
+    def action_graph(self) -> None:
+        """Show the whole call graph."""
+        self._show_graph(self.graph)
+
+    def action_own_graph(self) -> None:
+        """Show the graph of the current function: its callees and its callers."""
         function = self._function()
-        self.action_show(name)
-        if function < 0:
+        tree, callers = focus(self.graph.tree, function)
+        if not len(tree):
+            self.notify("not in the call graph")
             return
-        if name == "functions":
-            self.lines.go(self.functions.place(function))
-        else:
-            self._find(1, {function})
+        graph = Graph(tree, self._timeline, {0: "  and what it calls", callers: "  called from"})
+        for line in (len(graph) - 1, 0):
+            graph.unfolded.unfold(line)
+        self._show_graph(graph)
+
+    def _show_graph(self, graph: Graph) -> None:
+        lines = self.query_one("#graph", Lines)
+        if lines.view is not graph:
+            lines.view, lines.cursor = graph, 0
+        self.action_show("graph")
+
+    def action_table(self) -> None:
+        """Show the current function in the table."""
+        function = self._function()
+        self.action_show("functions")
+        self.lines.go(self.functions.place(function))
 
     def action_worst(self) -> None:
         """Go to the worst call of the current function."""

@@ -5,6 +5,7 @@ Each answers how many lines there are, what stands in one, and which function it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -137,8 +138,12 @@ class Graph(_Tree):
 
     title = f"{'elapsed':>11} {'net':>11} {'calls':>8}   call graph"
 
-    def __init__(self, tree: PathTree, timeline: Timeline) -> None:
+    def __init__(
+        self, tree: PathTree, timeline: Timeline, notes: Mapping[int, str] | None = None
+    ) -> None:
+        """Show `tree`; `notes` stand behind the names of their nodes."""
         self.tree = tree
+        self._notes = notes or {}
         order = np.lexsort((-tree.elapsed, tree.parent))
         forest = Forest(tree.parent, tree.elapsed, order, tree.function)
         walk = Unfolded(forest)
@@ -151,7 +156,8 @@ class Graph(_Tree):
         node, _ = self.unfolded.lines[number]
         text = self._figures(int(self.tree.elapsed[node]), int(self.tree.net[node]))
         text.append(f"{int(self.tree.calls[node]):>8}   {self._sign(number)}")
-        return text.append(self._names[int(self.tree.function[node])], "cyan")
+        text.append(self._names[int(self.tree.function[node])], "cyan")
+        return text.append(self._notes.get(node, ""), "dim")
 
 
 class Trace(_Tree):
