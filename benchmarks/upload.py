@@ -148,7 +148,7 @@ def main() -> None:
             for label, send, receive in (
                 ("sx -> rx", ["sx", ram], ["rx", "-c", "x"]),
                 ("sx -k -> rx", ["sx", "-k", ram], ["rx", "-c", "k"]),
-                ("sz -> rz", ["sz", ram], ["rz", "-y"]),
+                ("sz -> rz", ["sz", "-q", ram], ["rz", "-y", "-q"]),
             ):
                 ratio = paced_lrzsz(folder, baud, send, receive)
                 name = f"lrzsz {label} {baud}"
