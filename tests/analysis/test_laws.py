@@ -153,3 +153,31 @@ def test_a_capture_without_names_counts_its_tags() -> None:
     summary = summarise(Capture.from_events([1, 2, 4], [2, 3, 3]), NameFile())
     assert summary.anomalies.unknown_tags == {2: 1, 3: 2}
     assert summary.ledger.unattributed == 3
+
+
+def test_tasks_that_never_come_back_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each task is new, enters a, and is switched out for good; more of them than are kept.
+    monkeypatch.setattr("kprof.analysis.contexts.QUEUE_SIZE", 64)
+    tags = [10, 2, 8, 11] * 500
+    capture = Capture.from_events(list(range(len(tags))), tags)
+    summary = summarise(capture, NAMES)
+    ledger = summary.ledger
+    assert ledger.elapsed == ledger.net + ledger.idle + ledger.unattributed
+    calls = {row.entry.name: row.calls for row in summary.functions}
+    assert calls == {"a": 500, "out": 500, "in": 500}
+    assert summary.anomalies.contexts == 500
+    assert summary.anomalies.open_calls == 1000
+
+
+def test_a_slice_longer_than_many_blocks_keeps_its_task() -> None:
+    # Two tasks sleep; the second is resumed, and shows which it is only after 200,000 events.
+    sleeps = [10, 2, 8, 11, 10, 4, 8, 11]
+    work = [6, 7] * 100_000
+    tags = [*sleeps, 10, 9, *work, 5, 8, 11, 10, 9, 3]
+    lines = timeline(Capture.from_events(list(range(len(tags))), tags), NAMES)
+    names = [lines.functions[fn].name for fn in lines.calls.function]
+    a, b = names.index("a"), names.index("b")
+    assert lines.calls.context[a] == 1
+    assert lines.calls.context[b] == 2
+    assert lines.calls.exit[a] == len(tags) - 1
+    assert lines.calls.exit[b] == len(sleeps) + 2 + len(work)
