@@ -13,10 +13,11 @@ from tests.fuzzing import LONG, SHORT, survives, survives_as_file
 
 from kprof.capture import CaptureInfo, open_banks, open_capture, write_capture
 from kprof.capture.banks import looks_planar
-from kprof.capture.container import decode_container, is_container
+from kprof.capture.container import decode_container
 from kprof.capture.describe import capture_as_json, describe_capture, examine
 from kprof.capture.layouts import layout_of, records_in_layout
 from kprof.capture.model import Capture
+from kprof.capture.sniff import is_container
 from kprof.errors import CaptureError
 
 RUNS = pytest.mark.parametrize(

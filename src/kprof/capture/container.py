@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.capture.header import (
-    MAGIC,
     MAX_HEADER_BYTES,
     UNKNOWN,
     Flag,
@@ -26,12 +25,6 @@ from kprof.errors import CaptureError
 
 VERIFY_BYTES = 256 << 20
 """Captures up to this size are checked whenever they are opened: about 0.1 s for all of it."""
-
-
-def is_container(data: NDArray[np.uint8]) -> bool:
-    """Do these bytes begin as a capture file does, though it be cut off or damaged?"""
-    start = data[:4].tobytes()
-    return len(start) > 0 and MAGIC.startswith(start)
 
 
 def decode_container(

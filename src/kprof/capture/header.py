@@ -40,9 +40,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from kprof.capture.sniff import MAGIC
 from kprof.errors import CaptureError
 
-MAGIC = b"\x89KPD\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
 ALIGNMENT = 4096
 MAX_HEADER_BYTES = 16 << 20

@@ -6,29 +6,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.capture.banks import (
-    STANDARD,
-    BankOrder,
-    find_bank_order,
-    looks_planar,
-    parse_record_order,
-)
-from kprof.capture.container import decode_container, is_container
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.records import RECORD_BYTES
-from kprof.capture.valid import (
-    ValidRecords,
-    valid_from_previous,
-    valid_from_user,
-    valid_unknown,
-)
+from kprof.capture.sniff import is_container
 from kprof.errors import CaptureError, FileAccessError
 from kprof.files import explain
 from kprof.names import NameFile
+
+# What only one kind of file needs is imported when such a file is opened: a report starts sooner.
+if TYPE_CHECKING:
+    from kprof.capture.banks import BankOrder
+    from kprof.capture.valid import ValidRecords
 
 _MAPPED = 4 << 20  # bytes from which a file is mapped instead of read
 _RAW = "raw image, 5 bytes a record"
@@ -77,6 +70,8 @@ def open_capture(
     if not len(data):
         raise CaptureError(f"{source}: is empty; expected a capture file or a raw image")
     if is_container(data):
+        from kprof.capture.container import decode_container
+
         capture = decode_container(data, source, verify=verify, damaged_ok=damaged_ok)
         return _revised(capture, valid, previous)
     if len(data) % RECORD_BYTES:
@@ -102,6 +97,8 @@ def open_banks(
     Parameters and errors are those of `open_capture`; `record_order` says which bank each file
     is: ``34012`` that the first holds tag 15-8.
     """
+    from kprof.capture.banks import BankOrder, find_bank_order, parse_record_order
+
     if len(paths) != RECORD_BYTES:
         raise CaptureError(f"{len(paths)} bank images given; expected {RECORD_BYTES}")
     images = [_load(path) for path in paths]
@@ -149,6 +146,8 @@ def _raw_records(
     data: NDArray[np.uint8], source: str, record_order: str | None, names: NameFile | None
 ) -> tuple[NDArray[np.uint8], str, tuple[str, ...]]:
     """The records of a raw or planar image in the standard order, its form, what to say of it."""
+    from kprof.capture.banks import STANDARD, BankOrder, looks_planar, parse_record_order
+
     count = len(data) // RECORD_BYTES
     if record_order is None:
         found = looks_planar(data, names)
@@ -205,6 +204,8 @@ def _decide(
     previous: Path | str | None,
     record_order: str | None = None,
 ) -> ValidRecords:
+    from kprof.capture.valid import valid_from_previous, valid_from_user, valid_unknown
+
     if valid is not None:
         return valid_from_user(valid, len(records), source)
     if previous is None:

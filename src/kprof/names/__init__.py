@@ -1,8 +1,12 @@
 """Names of functions and inline triggers, and their tags: the name file.
 
-`grammar` is the text and its values, `store` the file that compilations share, `find` the one that
-belongs to a capture.
+`grammar` is the text and its values, `reading` and `store` the file that compilations share, `find`
+the one that belongs to a capture. The store is imported when it is first used: reports only read.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from kprof.names.find import find_names
 from kprof.names.grammar import (
@@ -15,7 +19,10 @@ from kprof.names.grammar import (
     format_names,
     parse_names,
 )
-from kprof.names.store import FIRST_TAG, Function, allocate, allocate_functions, read_names
+from kprof.names.reading import FIRST_TAG, read_names
+
+if TYPE_CHECKING:
+    from kprof.names.store import Function, allocate, allocate_functions
 
 __all__ = [
     "FIRST_TAG",
@@ -33,3 +40,11 @@ __all__ = [
     "parse_names",
     "read_names",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Function", "allocate", "allocate_functions"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kprof.names import store
+
+    return getattr(store, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kprof.errors import UsageError
 from kprof.names.grammar import MAX_TAG, Modifier, NameEntry, NameFile, display_name
-from kprof.names.store import FIRST_TAG
+from kprof.names.reading import FIRST_TAG
 
 KINDS = {
     Modifier.FUNCTION: "function",

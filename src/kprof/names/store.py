@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +25,8 @@ from kprof.names.grammar import (
     NameFile,
     check_name,
     display_name,
-    parse_names,
 )
-
-FIRST_TAG = 1024
-"""The first value of an empty file: below 0x400 lies the 68k's vector table, whose fetches on an
-exception would fire triggers (design decision of kprof, the paper starts lower)."""
+from kprof.names.reading import FIRST_TAG, read_names, whole_lines
 
 
 @dataclass(frozen=True)
@@ -51,31 +46,6 @@ class Function:
     name: str
     source: str = ""
     static: bool = False
-
-
-def read_names(path: Path | str) -> NameFile:
-    """The name file at `path` (``-``: the standard input), without a torn last line.
-
-    A last line without a line feed is torn, and left out (see `NameFile.torn`), where it is what
-    an interrupted append would have left; a complete line that was written by hand is kept.
-
-    Raises
-    ------
-    FileAccessError
-        It cannot be read.
-    NameFileError
-        With every problem in it.
-    """
-    if str(path) == "-":
-        return _whole_lines(sys.stdin.buffer.read(), "standard input")[0]
-    try:
-        with Path(path).open("rb") as stream:
-            with contextlib.suppress(OSError):  # a file system without locks can still be read
-                fcntl.flock(stream, fcntl.LOCK_SH)
-            data = stream.read()
-    except OSError as error:
-        raise FileAccessError(explain(path, "read", error)) from error
-    return _whole_lines(data, str(path))[0]
 
 
 def allocate(
@@ -140,7 +110,7 @@ def _allocate(
             return found
     try:
         with _locked(path) as descriptor:
-            names, keep = _whole_lines(_read_all(descriptor), str(path), first_tag)
+            names, keep = whole_lines(_read_all(descriptor), str(path), first_tag)
             plan = _Plan(names, path, folder, first_tag, modifier)
             found = {function: plan.resolve(function) for function in wanted}
             if plan.appended:
@@ -246,36 +216,6 @@ def _is_that(entry: NameEntry, function: Function, source: str) -> bool:
     if entry.static or function.static:
         return entry.source == source
     return True
-
-
-def _whole_lines(data: bytes, source: str, first_tag: int = FIRST_TAG) -> tuple[NameFile, int]:
-    """The name file in these bytes, and how many of them to keep before an append."""
-    end = data.rfind(b"\n") + 1
-    names = parse_names(data[:end].decode("utf-8", "surrogateescape"), source)
-    if end == len(data):
-        return names, end
-    torn = data[end:].decode("utf-8", "surrogateescape")
-    if not _could_be_torn(names, torn, first_tag):
-        return parse_names(names.text + torn, source), len(data)
-    return NameFile(names.entries, names.text, torn), end
-
-
-def _could_be_torn(names: NameFile, line: str, first_tag: int) -> bool:
-    """Is this last line what a killed append leaves, rather than a line written by hand?
-
-    A killed append leaves a part of a line. As an entry that reads well, it would be the next
-    name with the first digits of the next value.
-    """
-    text = line.strip(" \t\r")
-    if not text or text.startswith("#"):
-        return text.startswith("#@") or "\0" in text
-    try:
-        entries = parse_names(line).entries
-    except NameFileError:
-        return True
-    value = str(entries[0].value)
-    expected = str(names.next_value(first_tag))
-    return value != expected and expected.startswith(value)
 
 
 @contextlib.contextmanager
