@@ -140,6 +140,13 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
         fetch_over(SimLine(Agent(RAM)), tmp_path / "no" / "dump.bin")
 
 
+def test_an_empty_part_is_no_unfinished_upload(tmp_path: Path) -> None:
+    out = tmp_path / "dump.bin"
+    (tmp_path / "dump.bin.part").write_bytes(b"")
+    fetch_over(SimLine(Agent(RAM)), out)
+    assert _kept(tmp_path) == ["dump.bin"]
+
+
 def test_nobody_there_leaves_nothing_behind(tmp_path: Path) -> None:
     from kprof.upload.failures import NoAnswerError
 

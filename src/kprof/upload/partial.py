@@ -101,7 +101,8 @@ def partial_files(out: Path, *, resume: bool, force: bool) -> Iterator[Partial]:
     if out.exists() and not force:
         raise UsageError(f"{out}: is there already (-f replaces it, or name another file)")
     path = Path(f"{out}.part")
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if resume or force else os.O_EXCL)
+    may_exist = resume or force or _is_empty(path)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if may_exist else os.O_EXCL)
     try:
         descriptor = os.open(path, flags, 0o666)
     except FileExistsError as error:
@@ -130,3 +131,11 @@ def partial_files(out: Path, *, resume: bool, force: bool) -> Iterator[Partial]:
             raise
     finally:
         os.close(descriptor)
+
+
+def _is_empty(path: Path) -> bool:
+    """An upload that was killed before anything arrived has left an empty file."""
+    try:
+        return path.is_file() and path.stat().st_size == 0
+    except OSError:
+        return False
