@@ -227,6 +227,16 @@ def test_header_for_inline_triggers(folder: Path) -> None:
         assert len(re.findall(r"call\s+kprof_event", (folder / "on.s").read_text())) == 2
 
 
+@needs_gcc
+def test_a_header_that_is_not_there_yet(folder: Path) -> None:
+    (folder / "p.c").write_text('#include "p.h"\nint f(void) { PROFILE(X); return 1; }\n')
+    command = ["p.c", "-o", "out", "--names", "k.names", "--cc", "gcc"]
+    assert "could not be preprocessed" in kprof(folder, *command).stderr
+    done = kprof(folder, *command, "--header", "out/p.h")
+    assert done.stderr == "kprof: 1 functions of 1 files have triggers\n"
+    assert (folder / "out/p.h").exists()
+
+
 def test_targets_of_ones_own(folder: Path) -> None:
     (folder / "own.targets").write_text(
         "[z80]\nfire = outp({tag}, {address});\nstrategy = returns\nbase = 0x100\n"

@@ -97,7 +97,8 @@ def run(job: Job) -> Outcome:
             output_paths(job.files, Path(job.output))  # before the name file is touched
         elif len(job.files) != 1:
             raise UsageError("-o - takes one source file; expected a folder for several")
-        done = instrument_files(job.files, _options(job, target, job.names))
+        with tempfile.TemporaryDirectory() as folder:
+            done = instrument_files(job.files, _options(job, target, job.names, Path(folder)))
     output = b""
     if job.output == "-":
         output = encode(done[0].after)
@@ -109,7 +110,13 @@ def run(job: Job) -> Outcome:
     return Outcome(output, tuple(_notices(done, job, target)), _missed(done))
 
 
-def _options(job: Job, target: Target, names: Path) -> Options:
+def _options(job: Job, target: Target, names: Path, folder: Path) -> Options:
+    preprocessor_options = list(job.options)
+    if job.header:
+        # Sources may include the header before it has been made for the first time.
+        (folder / "include").mkdir()
+        write_text(folder / "include" / Path(job.header).name, profile_header((), target))
+        preprocessor_options += ["-idirafter", str(folder / "include")]
     compiler = find_compiler(target.name, job.compiler)
     return Options(
         target,
@@ -117,7 +124,7 @@ def _options(job: Job, target: Target, names: Path) -> Options:
         Selection(job.only, job.exclude),
         job.first_tag,
         job.header is not None,
-        Preprocessor((*compiler, *job.options, "-DKPROF")) if compiler else None,
+        Preprocessor((*compiler, *preprocessor_options)) if compiler else None,
         read_compile_commands(Path(job.compile_commands)) if job.compile_commands else {},
         progress=job.progress,
     )
@@ -129,7 +136,7 @@ def _diff(job: Job, target: Target) -> Outcome:
         names = Path(folder) / job.names.name
         if job.names.exists():
             write_text(names, read_names(job.names).text)
-        done = instrument_files(job.files, _options(job, target, names))
+        done = instrument_files(job.files, _options(job, target, names, Path(folder)))
     text = "".join(_unified(item) for item in done)
     return Outcome(encode(text), tuple(_notices(done, job, target)), _missed(done))
 
