@@ -58,6 +58,18 @@ def test_the_table_is_the_summary_and_sorts() -> None:
     drive(steps)
 
 
+def test_the_table_fits_eighty_columns() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("end")
+        for at, row in enumerate(SUMMARY.functions):
+            line = app.functions.line(at).plain
+            assert line.isascii()
+            assert len(line) - len(row.entry.name) < 66
+        assert app.functions.title.index("name") == line.index(line.split()[-1])
+
+    drive(steps)
+
+
 def test_the_worst_call_of_a_function() -> None:
     async def steps(app: Browser, pilot: Any) -> None:
         await pilot.press("j", "j")

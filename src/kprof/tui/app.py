@@ -221,6 +221,12 @@ class Browser(App[None]):
         """A second click is Enter."""
         self.action_enter()
 
+    def on_lines_moved(self) -> None:
+        """Say where the cursor is."""
+        lines = self.lines
+        place = f"{min(lines.cursor + 1, len(lines.view))} of {len(lines.view)}"
+        self.query_one("#totals", Label).update(f"{self._totals()}  line {place}")
+
     def action_tree(self, what: str) -> None:
         """Fold or unfold below the cursor."""
         unfolded = self._unfolded()

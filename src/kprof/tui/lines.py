@@ -16,10 +16,13 @@ from kprof.tui.views import View
 class Lines(ScrollView, can_focus=True):
     """A view's lines with a cursor."""
 
-    DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; overflow-x: hidden; overflow-y: scroll; }"
+    DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; overflow: hidden scroll; scrollbar-size: 0 0; }"
 
     class Chosen(Message):
         """The line under the cursor was clicked again."""
+
+    class Moved(Message):
+        """The cursor is on another line, or there are other lines."""
 
     def __init__(self, view: View, *, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -50,6 +53,7 @@ class Lines(ScrollView, can_focus=True):
                 region = Region(0, self.cursor, 1, 1)
                 self.scroll_to_region(region, animate=False, force=True)
         self.refresh()
+        self.post_message(self.Moved())
 
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y

@@ -13,12 +13,13 @@ from rich.text import Text
 
 from kprof.analysis.calls import Timeline
 from kprof.analysis.states import MARK_INLINE, ORPHAN
-from kprof.analysis.summary import Summary
+from kprof.analysis.summary import FunctionFigures, Summary
 from kprof.report.html.paths import PathTree
 from kprof.report.units import Units, percent, safe_name
 from kprof.tui.forest import Forest, Unfolded
 
 SORTS = ("net", "elapsed", "calls", "max", "avg", "min", "name")
+COLUMNS = ("elapsed", "net", "calls", "max", "avg", "min")
 
 
 class View(Protocol):
@@ -52,6 +53,7 @@ class Functions:
         number = {entry.name: i for i, entry in enumerate(timeline.functions)}
         self._rows = [(number[row.entry.name], row) for row in summary.functions]
         self._sort = 0
+        self._widths: list[int] = []
         self.title = ""
         self.sort(0)
 
@@ -66,22 +68,30 @@ class Functions:
             self._rows.sort(key=lambda row: row[1].entry.name)
         else:
             self._rows.sort(key=lambda row: -(getattr(row[1], key) or 0))
-        heads = [f"{'*' if name == key else ''}{name}" for name in SORTS]
-        net, elapsed, calls, most, avg, least, name = heads
-        self.title = (
-            f"{elapsed:>12} {net:>12} {calls:>9} {most:>9} {avg:>9} {least:>9} {'% net':>7}  {name}"
-        )
+        heads = {name: f"{'*' if name == key else ''}{name}" for name in SORTS}
+        cells = [self._cells(row) for _, row in self._rows]
+        self._widths = [
+            max(len(head), *(len(cell[at]) for cell in cells)) if cells else len(head)
+            for at, head in enumerate([*("*" + name for name in COLUMNS), "% net"])
+        ]
+        titles = [*(heads[name] for name in COLUMNS), "% net"]
+        shown = [head.rjust(width) for head, width in zip(titles, self._widths, strict=True)]
+        self.title = f"{' '.join(shown)}  {heads['name']}"
+
+    def _cells(self, row: FunctionFigures) -> list[str]:
+        text = self._units.text
+        share = f"{percent(row.net, self._summary.ledger.run):.2f}%"
+        figures = (row.max, row.avg, row.min)
+        return [text(row.elapsed), text(row.net), str(row.calls), *map(text, figures), share]
 
     def line(self, number: int) -> Text:
         row = self._rows[number][1]
         text = Text()
-        for ticks, width in ((row.elapsed, 12), (row.net, 12)):
-            text.append(f"{self._units.text(ticks):>{width}} ", time_style(float(ticks)))
-        text.append(f"{row.calls:>9} ")
-        for value in (row.max, row.avg, row.min):
-            text.append(f"{self._units.text(value):>9} ", time_style(float(value or 0)))
-        text.append(f"{percent(row.net, self._summary.ledger.run):>6.2f}%  ")
-        return text.append(safe_name(row.entry.name), "cyan")
+        ticks = (row.elapsed, row.net, 0, row.max, row.avg, row.min, 0)
+        for cell, width, value in zip(self._cells(row), self._widths, ticks, strict=True):
+            us = float((value or 0) * 1_000_000 / self._summary.info.clock_hz)
+            text.append(f"{cell:>{width}} ", time_style(us))
+        return text.append(" " + safe_name(row.entry.name), "cyan")
 
     def function(self, number: int) -> int:
         return self._rows[number][0]
