@@ -56,23 +56,25 @@ PAUSE = b"\n|\n"
 
 
 class Replay:
-    """A line on which these bytes arrive, whatever is asked, with a time-out at each `PAUSE`."""
+    """A line on which these bytes arrive, whatever is asked, with a silence at each `PAUSE`."""
 
     def __init__(self, data: bytes) -> None:
         self.pieces = data.split(PAUSE)
-        self.now = 0.0
+        self.now = self.ready_at = 0.0
 
     def clock(self) -> float:
         return self.now
 
     def read(self, timeout: float) -> bytes:
-        piece = self.pieces[0] if self.pieces else b""
-        self.now += 0.001 if piece else timeout
-        if piece:
-            self.pieces[0] = piece[256:]
-        else:
-            del self.pieces[:1]
-        return piece[:256]
+        if not self.pieces or self.now + timeout < self.ready_at:
+            self.now += timeout
+            return b""
+        self.now = max(self.now, self.ready_at) + 0.001
+        part, self.pieces[0] = self.pieces[0][:256], self.pieces[0][256:]
+        if not self.pieces[0]:
+            del self.pieces[0]
+            self.ready_at = self.now + 0.3
+        return part
 
     def write(self, data: bytes) -> None:
         pass
@@ -215,6 +217,13 @@ def test_mutations(name: str) -> None:
 def test_mutations_of_whole_conversations(name: str) -> None:
     read, seeds, repair = CONVERSATIONS[name]
     survives(read, seeds, SHORT // 20, repair)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_seeds_are_read(name: str) -> None:
+    read, seeds, _ = READERS[name]
+    for seed in seeds:
+        read(seed)
 
 
 def test_repairs_repair() -> None:
