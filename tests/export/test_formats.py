@@ -130,19 +130,22 @@ def test_perfetto_with_large_gaps_many_names_and_deep_calls() -> None:
 
 
 @settings(deadline=None)
-@given(st.integers(3, 10), st.integers(2, 9), st.integers(1, 9), st.lists(st.integers(0, 1 << 62)))
+@given(
+    st.integers(2, 10), st.integers(1, 9), st.integers(1, 4), st.integers(1, 9),
+    st.lists(st.integers(0, 1 << 62)),
+)  # fmt: skip
 def test_the_packets_of_calls_are_packets(
-    gap: int, uuid: int, depth: int, values: list[int]
+    gap: int, uuid: int, name: int, depth: int, values: list[int]
 ) -> None:
     """Of every size of their fields."""
     pb = pytest.importorskip(
         "perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="no perfetto package"
     )
     column = np.array(values, np.int64)
-    sizes = Fields(gap, 1, uuid, 3, uuid, depth)  # type: ignore[arg-type]
+    sizes = Fields(gap, 1, uuid, name, uuid, depth)  # type: ignore[arg-type]
     fields = Fields(*(column & (1 << min(62, 7 * size)) - 1 for size in sizes))
     fields = fields._replace(type=fields.type & 3)
-    layout = Layout(gap, uuid, depth)
+    layout = Layout(gap, uuid, name, depth)
     table = layout.table(fields)
     packets = pb.Trace.FromString(table.tobytes()).packet
     found = [

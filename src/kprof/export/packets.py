@@ -77,12 +77,12 @@ class Layout:
     A varint is put in as one integer of 1, 2, 4 or 8 bytes, together with the bytes that follow it.
     """
 
-    def __init__(self, gap: int, uuid: int, depth: int) -> None:
+    def __init__(self, gap: int, uuid: int, name: int, depth: int) -> None:
         """Sizes of the varints in bytes."""
         inner = bytearray()
         places = {"type": _room(inner, varint(9 << 3), 1)}
         places["track"] = _room(inner, varint(11 << 3), uuid)
-        places["name"] = _room(inner, varint(10 << 3), 3)
+        places["name"] = _room(inner, varint(10 << 3), name)
         places["counter"] = _room(inner, varint(31 << 3), uuid)
         places["depth"] = _room(inner, varint(12 << 3), depth)
         data = bytearray()

@@ -49,7 +49,7 @@ class _Writer:
         self._seen = np.zeros(len(stream.functions) + len(stream.inlines), bool)
         self._described = np.zeros(64, bool)
         self._now = 0
-        self._layouts: dict[tuple[int, int, int], Layout] = {}
+        self._layouts: dict[tuple[int, int, int, int], Layout] = {}
 
     def write(self) -> None:
         self._head()
@@ -147,7 +147,7 @@ class _Writer:
         self._now = int(now[-1])
 
     def _layout(self, gap: int, uuid: int, depth: int) -> Layout:
-        sizes = max(3, _size(gap)), max(2, _size(uuid)), max(1, _size(depth))
+        sizes = max(2, _size(gap)), _size(uuid), _size(len(self._seen)), _size(depth)
         if sizes not in self._layouts:
             self._layouts[sizes] = Layout(*sizes)
         return self._layouts[sizes]
