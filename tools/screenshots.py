@@ -60,13 +60,13 @@ def pages(work: Path) -> None:
         ("after.kpd", "--diff-with", "dump.kpd", "--html", "difference.html"),
     ):
         kprof("report", *options, "--names", names, folder=work)
-    with chromium(WIDTH, 1300) as driver:
+    with chromium(WIDTH, 1560) as driver:
         page = Page(driver, work / "plain.html")
         page.run(SHOW, "lanisr")
         page.run("document.querySelector('#worst button').click()")
         page.run("document.activeElement.blur(); scrollTo(0, 0)")
         settle(page)
-        shoot(driver, "page", "#top", 1390)
+        shoot(driver, "page", "#top", 1410)
         page.run("document.getElementById('theme-button').click()")
         page.run("document.getElementById('flame-section').scrollIntoView()")
         settle(page)
