@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.source import plant, scan_source
 from kprof.instrument.targets import find_target
 from kprof.instrument.verify import verify
+from kprof.names import read_names
 
 COUNTER = """
 static int depth, events;
@@ -116,3 +118,31 @@ def test_a_copy_has_the_name_that_its_source_was_given_by(tmp_path: Path) -> Non
     source = tmp_path / "sys.c"
     source.symlink_to("sys.unx")
     assert output_paths([source], tmp_path / "out") == [tmp_path / "out" / "sys.c"]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+@pytest.mark.parametrize("mode", ["cc", "instrument"])
+def test_a_name_in_parentheses_behind_the_name_of_a_type(mode: str, tmp_path: Path) -> None:
+    # Taken for a function called T that returns int, its values would lose their upper half.
+    source = tmp_path / "t.c"
+    source.write_text(
+        "typedef unsigned long long T;\n#define NAME(x) (x)\n#define U unsigned long long\n"
+        "void kprof_event(unsigned tag) { (void)tag; }\n"
+        "static T NAME(f)(int a) { return 1ull << a; }\nT (g)(int a) { return 1ull << a; }\n"
+        "U (h)(int a) { return 1ull << a; }\nT *(i)(T *a) { return a; }\n"
+        "int main(void) { T k = 1;\n return f(40) + g(41) + h(42) + *i(&k) == (7ull << 40) + 1 ? 0 : 1; }"
+    )
+    names = tmp_path / "t.names"
+    kprof = [sys.executable, "-m", "kprof", mode, "--target", "soft", "--strategy", "returns"]
+    program = tmp_path / "t"
+    if mode == "cc":
+        command = [*kprof, "--names", names, "--", "gcc", "-w", source, "-o", program]
+        subprocess.run(command, check=True)
+    else:
+        out = tmp_path / "out"
+        subprocess.run([*kprof, "--names", names, source, "-o", out], check=True)
+        subprocess.run(["gcc", "-w", out / "t.c", "-o", program], check=True)
+    assert subprocess.run([program]).returncode == 0
+    assert [read_names(names).get(name) is not None for name in "fghiTU"] == [True] * 4 + [
+        False
+    ] * 2

@@ -184,7 +184,11 @@ def _find_name(items: Sequence[Item], expanded: bool) -> tuple[int, tuple[Item, 
         if item.text != "(" or index == 0:
             continue
         before = items[index - 1]
-        if _can_name(before):
+        # In T (name)(...) the first word is a type: no function returns a function.
+        bracketed = _declarator_in(item) if expanded and _is_group(items, index + 1) else None
+        if bracketed is not None:
+            found.append((index, bracketed, True))
+        elif _can_name(before):
             earlier = items[index - 2] if index > 1 else None
             if earlier is None or earlier.text not in TAG_WORDS:
                 typed = earlier is not None and (earlier.is_name or earlier.text in ("*", "{"))

@@ -125,6 +125,6 @@ def _corrected(function: Function, true: Function | None) -> Function:
         static=true.head.static,
         words=true.head.words | function.head.words,
     )
-    if function.head.macro:
+    if function.head.macro or function.head.name != true.head.name:
         head = replace(head, type_parts=true.head.type_parts)
     return replace(function, head=head)
