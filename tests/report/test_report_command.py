@@ -311,9 +311,9 @@ def _peak_memory(folder: Path, millions: int) -> int:
 def test_memory_does_not_grow_with_the_capture(tmp_path: Path) -> None:
     pytest.importorskip("numba", reason="numba (the extra 'fast') is not installed")
     _peak_memory(tmp_path, 1)  # compiling takes memory too
-    small, large = _peak_memory(tmp_path, 1), _peak_memory(tmp_path, 20)
+    small, large = _peak_memory(tmp_path, 1), _peak_memory(tmp_path, 40)
     assert large < 300
-    assert large - small < 60  # the file is 95 MB larger
+    assert large - small < 100  # the file is 195 MB larger
 
 
 def test_a_raw_image_needs_no_digest(tmp_path: Path) -> None:
