@@ -130,7 +130,8 @@ def test_a_name_in_parentheses_behind_the_name_of_a_type(mode: str, tmp_path: Pa
         "void kprof_event(unsigned tag) { (void)tag; }\n"
         "static T NAME(f)(int a) { return 1ull << a; }\nT (g)(int a) { return 1ull << a; }\n"
         "U (h)(int a) { return 1ull << a; }\nT *(i)(T *a) { return a; }\n"
-        "int main(void) { T k = 1;\n return f(40) + g(41) + h(42) + *i(&k) == (7ull << 40) + 1 ? 0 : 1; }"
+        "int main(void) { T k = 1;\n return f(40) + g(41) + h(42) + *i(&k) "
+        "!= (7ull << 40) + 1; }"
     )
     names = tmp_path / "t.names"
     kprof = [sys.executable, "-m", "kprof", mode, "--target", "soft", "--strategy", "returns"]
