@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kprof.analysis import timeline
@@ -44,6 +44,9 @@ def test_without_its_escapes_it_is_the_plain_report(what: str) -> None:
 
 
 @given(st.lists(st.text(), max_size=6), st.booleans())
+@example([" "], True)
+@example(["a  b  name\n", "1  2\n  3  4  x  y\n\n", "name\n"], True)
+@example(["0:000 000 -> f (1.2.3 us)\n0:000 000 == (5 us)\na us  b us  name\n.  1.2.3  f"], True)
 def test_any_text_in_any_parts_stays_itself(parts: list[str], colour: bool) -> None:
     plain = "".join(parts)
     if "\x1b" in plain:

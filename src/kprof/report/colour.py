@@ -21,11 +21,13 @@ _MARKS = ((1e6, "$"), (1e5, "@"), (1e4, "*"), (1e3, "#"), (1e2, "!"), (1e1, "+")
 _GREEN, _RED, _CYAN, _DIM, _BOLD, _YELLOW = "32", "31", "36", "2", "1", "33"
 
 _TRACE = re.compile(r"(\d+:\d{3} \d{3}(?:\.\d+)?)( +)(->|<-|==|----)(.*)", re.S)
-_FIGURES = re.compile(r"(.*) \(([\d.]+) us(?:, ([\d.]+) total)?\)((?: open| unwound)*)")
+_FIGURES = re.compile(
+    r"(.*) \((\d+(?:\.\d+)?) us(?:, (\d+(?:\.\d+)?) total)?\)((?: open| unwound)*)", re.S
+)
 _RULE = re.compile(r"-{20,}")
 _TOTAL = re.compile(r"(\w[\w ]* = )(\d+ sec [\d.]+ us)(.*)")
 _TIMES = {"Elapsed", "Net", "(max/avg/min)"}
-_NUMBER = re.compile(r"\d[\d.]*")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _GAP = re.compile(r"( {2,})")
 
 
@@ -87,7 +89,7 @@ class _Dresser:
             self._titles = []
             return line
         titles = line.split()
-        if titles[-1] == "name" and len(titles) > 2:
+        if len(titles) > 2 and titles[-1] == "name":
             self._titles = _GAP.split(line.strip())[::2]
             return self._paint(line, _BOLD)
         if self._titles:
