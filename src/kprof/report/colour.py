@@ -115,9 +115,9 @@ class _Dresser:
         name, net, total, state = figures.groups()
         inside = f"{self._time(net)} us" + (f", {self._time(total)} total" if total else "")
         if arrow == "==":
-            name = " " + self._paint(name[1:], _YELLOW)
+            name = name[:1] + self._paint(name[1:], _YELLOW)
         elif name:
-            name = " " + self._name(name[1:])
+            name = name[:1] + self._name(name[1:])
         return f"{head}{self._paint(arrow, _DIM)}{name} ({inside}){state}"
 
     def _row(self, line: str) -> str:
