@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
+from kprof.analysis.calls import Timeline
 from kprof.analysis.states import ORPHAN
+from kprof.analysis.tasks import interrupt_functions
 from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.html import page
 from kprof.report.html.build import html_parts
 from kprof.report.html.columns import ColumnWriter
-from kprof.report.html.interrupts import interrupt_names
 from kprof.report.html.lanes import MAX_LEVEL, levels, slices
 from kprof.report.html.paths import MAX_DEPTH, path_tree
 from kprof.report.request import Request
@@ -163,6 +164,10 @@ def data_of(parts: Any) -> dict[str, Any]:
     frame = Frame()
     frame.feed("".join(parts))
     return dict(json.loads(frame.scripts[0][1]))
+
+
+def interrupt_names(line: Timeline, named: tuple[str, ...] = ()) -> list[str]:
+    return [line.functions[function].name for function in interrupt_functions(line, named)]
 
 
 def test_interrupts_are_told_from_what_the_idle_loop_calls() -> None:

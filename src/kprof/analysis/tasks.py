@@ -12,7 +12,8 @@ from kprof.analysis.measures import Measure
 from kprof.analysis.states import MARK_INLINE, MARK_OUT, OPEN, ORPHAN
 
 Column = NDArray[np.int64]
-_FEW_CALLERS = 3
+_OFTEN = 8
+_LEAST_BELOW = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +130,19 @@ def tasks(timeline: Timeline) -> list[Task]:
 
 
 def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list[int]:
-    """The functions that interrupts enter by.
+    """The functions that interrupts enter by: those that are named, else those that look so.
 
-    Those that are named; else those that were seen both with nothing below them and on at
-    least three different functions: interrupts come on whatever runs, on idle time too.
+    The events do not say. An interrupt comes on whatever runs, the idle loop too: its function is
+    seen with nothing below it, in the system context where there is one, and inside calls of at
+    least two other functions. A function that the idle loop calls is seen so as well, but its
+    callers call it every time, and what is interrupted is so now and then: of the functions that
+    it was seen in, and that ran often enough to tell, most must have it in less than half of
+    their calls.
+
+    Raises
+    ------
+    UsageError
+        One of `named` is not in the name file.
     """
     from kprof.analysis.questions import function_number
 
@@ -140,13 +150,18 @@ def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list
         return sorted(function_number(timeline, name) for name in named)
     calls = timeline.calls
     seen = (calls.flags & ORPHAN) == 0
-    parent = np.where(calls.parent >= 0, calls.function[np.maximum(calls.parent, 0)], -1)
-    pairs = np.unique(np.stack([calls.function[seen], parent[seen]]), axis=1)
+    count = np.bincount(calls.function, minlength=len(timeline.functions))
+    system = calls.context == 0
+    bottom = seen & (calls.parent < 0) & (system | ~system.any())
     found = []
-    for function in np.unique(pairs[0]).tolist():
-        on = pairs[1][pairs[0] == function]
-        others = on[(on >= 0) & (on != function)]
-        if (on < 0).any() and len(others) >= _FEW_CALLERS:
+    for function in np.unique(calls.function[bottom]).tolist():
+        inside = np.unique(calls.parent[seen & (calls.function == function) & (calls.parent >= 0)])
+        below, with_it = np.unique(calls.function[inside], return_counts=True)
+        if len(below) < _LEAST_BELOW:
+            continue
+        telling = count[below] >= _OFTEN
+        rare = with_it[telling] * 2 < count[below[telling]]
+        if rare.sum() * 5 >= len(rare) * 4:
             found.append(function)
     return found
 

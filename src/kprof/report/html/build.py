@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from kprof.analysis.tasks import interrupt_functions
 from kprof.capture.model import Capture
 from kprof.names import NameFile
-from kprof.report.html.interrupts import interrupt_names
 from kprof.report.html.page import Run, SourceText, html_page
 from kprof.report.request import Request
 
@@ -44,7 +44,10 @@ def html_parts(
         run,
         before=_run(*before, request) if before else None,
         sources=sources,
-        interrupts=interrupt_names(run.timeline, request.irqs),
+        interrupts=[
+            run.timeline.functions[function].name
+            for function in interrupt_functions(run.timeline, request.irqs)
+        ],
     )
 
 
