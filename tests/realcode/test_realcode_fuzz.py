@@ -35,7 +35,8 @@ def _random_program(seed: int, folder: Path, levels: tuple[str, ...]) -> int:
     """Compare one program without and with triggers; return how often it could be compared."""
     source, program = folder / "random.c", folder / "random"
     made = ["csmith", "--seed", str(seed), "--inline-function", "--output", str(source)]
-    subprocess.run([*made, "--max-funcs", "8"], check=True, capture_output=True)
+    # In a folder of its own: csmith leaves a platform.info where it runs.
+    subprocess.run([*made, "--max-funcs", "8"], check=True, capture_output=True, cwd=folder)
     names, counter = folder / "random.names", compile_own("counting", folder)
     compared = 0
     for level in levels:
