@@ -190,6 +190,7 @@ class GdbReader:
             yield from stream.quiet(QUIET_S)
         yield from stream.send(b"$%s#%02x" % (data, sum(data) & 0xFF))
         until = stream.now + ANSWER_S
+        latest = stream.now + GIVE_UP_S
         while stream.now < until:
             reply = packet_in(stream.pending)
             if reply is not None:
@@ -197,6 +198,7 @@ class GdbReader:
                 return reply
             if not (yield from stream.more(until)):
                 return None
+            until = min(stream.now + ANSWER_S, latest)  # a long reply takes its time
             if len(stream.pending) > 4 * MAX_PACKET:
                 stream.pending.clear()
         return None

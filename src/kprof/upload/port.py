@@ -50,8 +50,12 @@ class Port:
             while True:
                 data: bytes = self._device.read(self._device.in_waiting or 1)
                 if data:
-                    rest: bytes = self._device.read(self._device.in_waiting)
-                    return data + rest
+                    whole = bytearray(data)  # a socket tells of one byte at a time
+                    # What came before a failure is given first; the next read tells of it.
+                    with contextlib.suppress(OSError):
+                        while len(whole) < 4096 and (waiting := self._device.in_waiting):
+                            whole += self._device.read(waiting)
+                    return bytes(whole)
                 if time.monotonic() >= until:
                     return b""
 
