@@ -2,7 +2,7 @@
 # Install the system packages that the tests use, where this machine lets us; else say what is missing.
 set -u
 sh "$(dirname "$0")/install-readers.sh"
-packages="gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli chromium chromium-driver babeltrace2 graphviz valgrind srecord gdbserver"
+packages="gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli chromium chromium-driver babeltrace2 graphviz valgrind srecord gdbserver csmith libcsmith-dev"
 wanted=""
 for package in $packages; do
     dpkg -s "$package" >/dev/null 2>&1 || wanted="$wanted $package"
