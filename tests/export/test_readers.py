@@ -16,6 +16,8 @@ from kprof.analysis import timeline
 from kprof.analysis.states import ORPHAN
 from kprof.capture.model import CaptureInfo
 from kprof.export.formats import export
+from kprof.export.running import CLOSE, running
+from kprof.export.running import OPEN as OPENED
 
 SAMPLES = {
     "plain": plain,
@@ -218,21 +220,29 @@ def test_ctf_in_babeltrace(shot: Sample, tmp_path: Path) -> None:
     text = readers.run(readers.tool("babeltrace2"), "--clock-seconds", folder)
     kinds: Counter[tuple[str, str]] = Counter()
     times = []
+    contexts = []
     for line in text.splitlines():
         found = re.match(
             r'\[(\d+)\.(\d{9})\] .*?(\w+): \{ (?:name = \( "(.*)" :|tag = (\d+))', line
         )
         assert found, line
+        contexts.append(int(line.rsplit("context = ", 1)[1].split()[0]))
         times.append(int(found[1]) * 1_000_000_000 + int(found[2]))
         name = (found[4] or found[5]).replace('\\"', '"').replace("\\\\", "\\")
         kinds[found[3], name] += 1
     assert len(times) == shot.capture.events
     assert times[-1] - times[0] == shot.summary.ledger.elapsed * 1000
     assert times == sorted(times)
+    calls = timeline(shot.capture, shot.names).calls
+    own = [e.modifier.value == "" for e in shot.stream().functions]
+    for fn, event, context, flags in zip(
+        calls.function, calls.entry_event, calls.context, calls.flags, strict=True
+    ):
+        assert flags & ORPHAN or not own[fn] or contexts[event] == context
     entries = {name: n for (kind, name), n in kinds.items() if kind == "entry"}
     swtch = {e.name for e in shot.names.entries if e.modifier.value in "$*!"} - {""}
-    calls = {name: n for name, n in shot.calls.items() if name not in swtch}
-    assert {name: n for name, n in entries.items() if name not in swtch} == calls
+    began = {name: n for name, n in shot.calls.items() if name not in swtch}
+    assert {name: n for name, n in entries.items() if name not in swtch} == began
     inlines = {name: n for (kind, name), n in kinds.items() if kind == "inline"}
     assert inlines == {entry.name: count for entry, count in shot.summary.inlines}
 
@@ -306,7 +316,17 @@ def test_vcd_in_vcdvcd(shot: Sample, tmp_path: Path) -> None:
     if complete(shot):
         named = {re.sub(r"[ $\[\]\\]", "_", name): value for name, value in shot.elapsed.items()}
         assert nonzero(high) == named
-    assert set(high) >= {name for name, net in shot.net.items() if name in high and net}
+    expected: Counter[str] = Counter()
+    names, pile, since = shot.stream(), [], 0
+    for kind, value, time in (action for actions in running(names) for action in actions):
+        for fn in set(pile):
+            expected[re.sub(r"[ $\[\]\\]", "_", names.functions[fn].name)] += time - since
+        since = time
+        if kind == OPENED:
+            pile.append(value)
+        elif kind == CLOSE:
+            pile.pop()
+    assert nonzero(high) == nonzero(expected)
 
 
 def test_vcd_in_gtkwave(shot: Sample, tmp_path: Path) -> None:

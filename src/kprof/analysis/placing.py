@@ -1,11 +1,8 @@
-"""Where orphans begin in a stream of steps, and which functions a switch does not stop.
+"""Where orphans begin in a stream of steps.
 
 An orphan's time is known from the last switch on, and only what ran below all calls that were
 seen entering. So it begins after the switch, as soon as none of them is open: from there on the
 time with nothing above it is its own, as in the summary.
-
-A switch function may end in the new slice (`kprof.analysis.replay`): then what runs from the switch
-to its exit is its own too, which the SWITCH step notes.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis import states
 from kprof.analysis.machine import Rows
 from kprof.analysis.steps import ENTER, Column, Insert, Merged, Steps
 
@@ -31,10 +27,6 @@ class Placer:
         """Note in the `held` blocks what the calls that end in the last of them ask for."""
         block = held[-1]
         steps, rows = block.steps, block.steps.rows
-        foreign = steps.context[steps.leave] != block.running[steps.leave]
-        foreign &= (rows.flags & states.OPEN) == 0
-        for row in np.flatnonzero(foreign).tolist():
-            _lend(held, int(steps.leave[row]), int(rows.fn[row]))
         for row in block.orphans.tolist():
             place = int(steps.leave[row])
             here = Insert(
@@ -99,16 +91,6 @@ class Placer:
         orphan = np.repeat(innermost, np.diff(turns, prepend=0, append=len(change)))
         adopted = (rows.parent < 0) & (inside[leave] > 0)
         return rows._replace(parent=np.where(adopted, orphan[leave], rows.parent))
-
-
-def _lend(held: deque[Merged], leave: int, fn: int) -> None:
-    """Note at the last switch that the function goes on after it."""
-    for block in reversed(held):
-        stop = leave if block is held[-1] else len(block.steps.kind)
-        before = int(np.searchsorted(block.switches, stop))
-        if before:
-            block.steps.note[block.switches[before - 1]] = fn
-            return
 
 
 def _begin(held: deque[Merged], orphan: Insert) -> bool:

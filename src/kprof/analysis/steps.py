@@ -30,12 +30,10 @@ class Steps(NamedTuple):
         int64.
     context
         int64: 0 the system context, tasks from 1; of a SWITCH the context that runs afterwards.
-        A switch function may end in another context than the one that runs: the one that called it.
     depth
         int64: of a call, 0 the lowest; of other steps how many calls are open in the context.
     note
-        int64: of an orphan's ENTER the event of its exit; of a SWITCH the function that goes on in
-        the new slice although the switch took its call away, or -1; of other steps -1.
+        int64: of an orphan's ENTER the event of its exit; of other steps -1.
     leave
         int64: where the LEAVE steps are in the columns.
     rows

@@ -30,12 +30,11 @@ def running(stream: StepStream) -> Iterator[list[Action]]:
     """
     stacks: dict[int, list[int]] = {}
     context = stream.first
-    pile: list[int] = []  # what is open: the stack of `context`, and perhaps one call more
-    lent = -1
+    pile: list[int] = []  # what is open: the stack of `context`
     actions = [Action(CONTEXT, context, 0)]
     for steps in stream:
-        columns = (steps.kind, steps.name, steps.time, steps.context, steps.note)
-        for kind, name, time, own, note in zip(*(c.tolist() for c in columns), strict=True):
+        columns = (steps.kind, steps.name, steps.time, steps.context)
+        for kind, name, time, own in zip(*(c.tolist() for c in columns), strict=True):
             if kind == ENTER:
                 stacks.setdefault(own, []).append(name)
                 pile.append(name)
@@ -45,20 +44,15 @@ def running(stream: StepStream) -> Iterator[list[Action]]:
                 stack.pop()
                 if not stack:
                     del stacks[own]
-                if own in (context, lent):
+                if own == context:
                     pile.pop()
                     actions.append(Action(CLOSE, name, time))
-                    if own == lent:
-                        lent = -1
             elif kind == INLINE:
                 actions.append(Action(MARK, name, time))
             else:
                 actions.extend(Action(CLOSE, fn, time) for fn in reversed(pile))
-                lent = context if note >= 0 else -1
                 context = own
                 pile = list(stacks.get(own, ()))
-                if note >= 0:
-                    pile.append(note)
                 actions.append(Action(CONTEXT, own, time))
                 actions.extend(Action(OPEN, fn, time) for fn in pile)
         yield actions
