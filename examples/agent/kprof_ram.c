@@ -41,7 +41,7 @@ static u64 *ram = first_ram;
 static unsigned long size = KPROF_RAM_EVENTS;
 static u64 start_ns, start_clock;
 
-static u64 now_ns(void)
+static u64 kprof_now_ns(void)
 {
     struct timespec now;
 
@@ -52,7 +52,7 @@ static u64 now_ns(void)
 #if defined KPROF_TSC && defined __x86_64__
 #define CLOCK() ((u64)__builtin_ia32_rdtsc())
 #else
-#define CLOCK() now_ns()
+#define CLOCK() kprof_now_ns()
 #endif
 
 #else
@@ -152,7 +152,7 @@ unsigned char kprof_ram_byte(unsigned long record, int byte)
 static long owner;
 static unsigned long crc_table[256];
 
-static unsigned long crc32(unsigned long crc, const unsigned char *data, size_t n)
+static unsigned long kprof_crc32(unsigned long crc, const unsigned char *data, size_t n)
 {
     crc ^= 0xFFFFFFFFUL;
     while (n--)
@@ -160,22 +160,22 @@ static unsigned long crc32(unsigned long crc, const unsigned char *data, size_t 
     return crc ^ 0xFFFFFFFFUL;
 }
 
-static void put(unsigned char *to, u64 value, int bytes)
+static void kprof_put(unsigned char *to, u64 value, int bytes)
 {
     for (; bytes--; value >>= 8)
         *to++ = (unsigned char)value;
 }
 
-static int write_events(FILE *file, unsigned long count)
+static int kprof_write_events(FILE *file, unsigned long count)
 {
     unsigned char header[HEADER], part[8 * 1024], sums[4 * 1024];
     const char *metadata = "{\"board\": \"kprof_ram on a host\", \"valid_from\": \"the event RAM's own count\"}";
     unsigned long i, n, crc = 0, chunks = 0, done = 0, first = next > size ? next : 0;
-    u64 hz = 1000000000UL, denominator = 1, elapsed = now_ns() - start_ns;
+    u64 hz = 1000000000UL, denominator = 1, elapsed = kprof_now_ns() - start_ns;
 
 #if defined KPROF_TSC && defined __x86_64__
     while (elapsed < 5000000UL) /* too short to know the counter's rate from */
-        elapsed = now_ns() - start_ns;
+        elapsed = kprof_now_ns() - start_ns;
     hz = (u64)((double)(CLOCK() - start_clock) / (double)elapsed * 1e9);
 #endif
     (void)elapsed;
@@ -185,40 +185,40 @@ static int write_events(FILE *file, unsigned long count)
     while (done < count) {
         n = count - done < 1024 ? count - done : 1024;
         for (i = 0; i < n; i++)
-            put(part + 8 * i, ram[(first + done + i) & (size - 1)], 8);
+            kprof_put(part + 8 * i, ram[(first + done + i) & (size - 1)], 8);
         if (fwrite(part, 8, n, file) != n)
             return -1;
-        crc = crc32(crc, part, 8 * n);
+        crc = kprof_crc32(crc, part, 8 * n);
         done += n;
         if (done == count || (done & ((1UL << (CHUNK_LOG2 - 3)) - 1)) == 0) {
             if (chunks == sizeof sums / 4)
                 return -1;
-            put(sums + 4 * chunks++, crc, 4);
+            kprof_put(sums + 4 * chunks++, crc, 4);
             crc = 0;
         }
     }
     if (fwrite(sums, 4, chunks, file) != chunks)
         return -1;
     memcpy(header, "\211KPD\r\n\032\n\1\0\0\0", 12);
-    put(header + 12, HEADER, 4);
-    put(header + 16, 3, 2);
-    put(header + 18, 8, 2);
-    put(header + 20, 48, 1);
-    put(header + 21, 16, 1);
-    put(header + 22, 16U | (kprof_ram_full() ? 1U : 0U) | (kprof_ram_lost() ? 4U : 0U), 2);
-    put(header + 24, hz, 8);
-    put(header + 32, denominator, 4);
-    put(header + 40, count, 8);
-    put(header + 48, count, 8);
-    put(header + 56, (u64)count * 8, 8);
-    put(header + 64, kprof_ram_lost(), 8);
-    put(header + 72, (u64)time((time_t *)0) * 1000000000UL - elapsed, 8);
-    put(header + 112, CHUNK_LOG2, 4);
-    put(header + 116, crc32(0, sums, 4 * chunks), 4);
-    put(header + 120, strlen(metadata), 4);
+    kprof_put(header + 12, HEADER, 4);
+    kprof_put(header + 16, 3, 2);
+    kprof_put(header + 18, 8, 2);
+    kprof_put(header + 20, 48, 1);
+    kprof_put(header + 21, 16, 1);
+    kprof_put(header + 22, 16U | (kprof_ram_full() ? 1U : 0U) | (kprof_ram_lost() ? 4U : 0U), 2);
+    kprof_put(header + 24, hz, 8);
+    kprof_put(header + 32, denominator, 4);
+    kprof_put(header + 40, count, 8);
+    kprof_put(header + 48, count, 8);
+    kprof_put(header + 56, (u64)count * 8, 8);
+    kprof_put(header + 64, kprof_ram_lost(), 8);
+    kprof_put(header + 72, (u64)time((time_t *)0) * 1000000000UL - elapsed, 8);
+    kprof_put(header + 112, CHUNK_LOG2, 4);
+    kprof_put(header + 116, kprof_crc32(0, sums, 4 * chunks), 4);
+    kprof_put(header + 120, strlen(metadata), 4);
     memcpy(header + 128, metadata, strlen(metadata));
-    crc = crc32(0, header, 124);
-    put(header + 124, crc32(crc, header + 128, strlen(metadata)), 4);
+    crc = kprof_crc32(0, header, 124);
+    kprof_put(header + 124, kprof_crc32(crc, header + 128, strlen(metadata)), 4);
     return fseek(file, 0L, SEEK_SET) == 0 && fwrite(header, 1, HEADER, file) == HEADER ? 0 : -1;
 }
 
@@ -238,7 +238,7 @@ int kprof_ram_write(const char *path)
         limit = before;
         return -1;
     }
-    result = write_events(file, kprof_ram_valid());
+    result = kprof_write_events(file, kprof_ram_valid());
     if (fclose(file) != 0)
         result = -1;
     limit = before;
@@ -249,10 +249,10 @@ int kprof_ram_write(const char *path)
     return result;
 }
 
-static void at_start(void) __attribute__((constructor(101)));
-static void at_end(void) __attribute__((destructor(101)));
+static void kprof_at_start(void) __attribute__((constructor(101)));
+static void kprof_at_end(void) __attribute__((destructor(101)));
 
-static void at_start(void)
+static void kprof_at_start(void)
 {
     const char *wanted = getenv("KPROF_EVENTS"), *mode = getenv("KPROF_KEEP");
     unsigned long events = wanted ? strtoul(wanted, (char **)0, 0) : 0, i, bit;
@@ -269,12 +269,12 @@ static void at_start(void)
         fprintf(stderr, "kprof_ram: KPROF_EVENTS=%s: expected a power of two; keeping %lu\n",
                 wanted, size);
     }
-    start_ns = now_ns();
+    start_ns = kprof_now_ns();
     start_clock = CLOCK();
     kprof_ram_start(mode && strcmp(mode, "last") == 0 ? KPROF_KEEP_LAST : KPROF_STOP_WHEN_FULL);
 }
 
-static void at_end(void)
+static void kprof_at_end(void)
 {
     const char *path = getenv("KPROF_OUT");
     char own[4096];
