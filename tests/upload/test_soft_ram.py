@@ -222,3 +222,20 @@ def test_instrumented_with_no_hardware_at_all(tmp_path: Path) -> None:
     rows = {line.split()[-1]: line.split() for line in said.splitlines() if line.strip()}
     assert rows["fib"][2] == "177"
     assert rows["main"][2] == "1"
+    subprocess.run(["./fib"], **run, env={**os.environ, "KPROF_EVENTS": "64"})
+    said = subprocess.run([*kprof, "report", "kprof.bin", "--names", "k.names"], **run).stdout
+    assert "64 events, event RAM full" in said
+    assert "missing" not in said  # what is kept has no gap
+
+
+def test_the_event_ram_itself_may_be_compiled_with_triggers(tmp_path: Path) -> None:
+    import sys
+
+    run = {"cwd": tmp_path, "check": True, "timeout": 60, "capture_output": True, "text": True}
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    wrapper = [sys.executable, "-m", "kprof", "cc", "--names", "k.names", "--target", "soft", "--"]
+    sources = ["main.c", str(AGENT / "kprof_ram.c")]
+    subprocess.run([*wrapper, compiler(), "-O1", *sources, "-o", "all"], **run)
+    subprocess.run(["./all"], **run)
+    assert open_capture(tmp_path / "kprof.bin").events == 2
+    assert "main/1024" in (tmp_path / "k.names").read_text()
