@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -227,6 +228,24 @@ def test_wider_eprom_ports_with_shifted_triggers(tmp_path: Path, bits: int, shif
         assert open_capture(dump).records.tobytes() == board.profiler.image()
     analysed = {figures.entry.name: figures.calls for figures in summary.functions}
     assert analysed == {name: calls for name, calls in counted.items() if calls}
+
+
+def test_a_host_that_asks_too_early_does_no_harm(tmp_path: Path) -> None:
+    image, _ = minikernel.ready_built()
+    line = Pty()
+    with MD20(load_kernel(image)) as board:
+        session = Session(board, line=line)
+        host = os.open(line.path, os.O_RDWR | os.O_NOCTTY)
+        os.write(host, b"KPR1, is anybody there? ")
+        os.close(host)
+        session.record(Plan(events=200))
+        server = threading.Thread(target=session.serve)
+        server.start()
+        dump = tmp_path / "dump.bin"
+        fetch(line.path, dump, UploadOptions(host=HostOptions(goodbye=True)))
+        server.join()
+        assert open_capture(dump).events == 200
+    line.close()
 
 
 @needs_cross
