@@ -258,6 +258,13 @@ def test_a_budget_is_measured() -> None:
     assert verdicts[6].passed
 
 
+def test_a_budget_that_is_no_text_does_not_reach_the_terminal() -> None:
+    with pytest.raises(BudgetError) as caught:
+        parse_budget("\x1b[2J" + "x" * 5000, "b")
+    assert "b:1: \\x1b[2Jxxx" in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
 def test_a_wrong_budget_is_told_line_by_line() -> None:
     with pytest.raises(BudgetError) as caught:
         parse_budget("f0.max < 1s\nnonsense\nf0.maxx < 1s\nf0.max < soon\norphan_exits == x\n", "b")

@@ -23,6 +23,7 @@ from fractions import Fraction
 from kprof.analysis.statistics import Statistics
 from kprof.analysis.times import parse_time
 from kprof.errors import ProblemsError, UsageError
+from kprof.names import display_name
 
 _LINE = re.compile(r"(?P<what>.+?)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<limit>\S+(?:\s*[a-z]+)?)")
 _SIGNS = {
@@ -126,7 +127,8 @@ def check_budget(limits: list[Limit], statistics: Statistics, known: set[str]) -
 def _parse_line(line: str) -> Limit:
     found = _LINE.fullmatch(line)
     if not found:
-        raise UsageError(f"{line}: is no limit; expected one as lanisr.max < 500us")
+        shown = display_name(line[:80])
+        raise UsageError(f"{shown}: is no limit; expected one as lanisr.max < 500us")
     what, sign, limit = found["what"], found["sign"], found["limit"]
     if what in ANOMALIES or what in LEDGER:
         is_count = what in ANOMALIES
