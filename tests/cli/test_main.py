@@ -103,6 +103,14 @@ def test_a_reader_that_goes_away_gets_no_traceback() -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_behind_stdout_gets_no_traceback() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*KPROF, "completion", "bash"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr == b"kprof: standard output: cannot write: No space left on device\n"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_names_the_program(shell: str) -> None:
     done = subprocess.run([*KPROF, "completion", shell], capture_output=True, text=True)

@@ -91,6 +91,12 @@ def main() -> None:
         # The reader (head, a pager) has gone: nothing to say, as in click. No second flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        if error.filename is not None:  # files have their own messages: this is a bug
+            raise
+        click.echo(f"kprof: standard output: cannot write: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def open_with_names(
     found = find_names(beside, capture.info.names_sha256)
     if found is None:
         raise UsageError(
-            f"{dump}: no name file found in {beside.parent}/; expected one *.names file there "
-            "(or name it: --names FILE)"
+            f"{dump}: no name file for it found in {beside.parent}/; expected just one *.names "
+            "file there, or one named like it (or name it: --names FILE)"
         )
     return capture, read_names(found)
