@@ -53,6 +53,15 @@ def test_between_all_forms(tmp_path: Path, source: str, target: str) -> None:
         assert same_events(read, made)
 
 
+def test_a_capture_is_not_converted_onto_itself(tmp_path: Path) -> None:
+    write_capture(tmp_path / "dump.bin", capture(20))
+    before = (tmp_path / "dump.bin").read_bytes()
+    done = kprof(tmp_path, "convert", "dump.bin", "-o", "./dump.bin")
+    assert done.returncode == 2
+    assert "name another file" in done.stderr
+    assert (tmp_path / "dump.bin").read_bytes() == before
+
+
 def test_time_is_unwrapped_and_wrapped_again(tmp_path: Path) -> None:
     ticks = np.cumsum(np.full(40, 10_000_000))
     made = Capture.from_events(ticks, np.arange(40))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 
@@ -64,5 +66,10 @@ def command(
         raise UsageError(f"{len(files)} files given; expected one capture, or five bank images")
     for warning in capture.info.warnings:
         click.echo(f"kprof: {warning}", err=True)
+    if any(
+        Path(file).exists() and Path(output).exists() and Path(file).samefile(output)
+        for file in files
+    ):
+        raise UsageError(f"{output}: would be replaced by what is made from it; name another file")
     form = form_of(output, form, capture)
     click.echo(convert(capture, output, form, known.sha256() if known else None), err=True)
