@@ -99,7 +99,7 @@ def terminal(work: Path) -> list[Path]:
     ):
         console.print(Text(prompt, "bold"))
         for line in lines:
-            console.print(Text.from_ansi(line.replace("                    ", "", 1)))
+            console.print(Text.from_ansi(line))
         console.print()
     report, browser = work / "report.svg", work / "tui.svg"
     report.write_text(console.export_svg(title="kprof report"), "utf-8")

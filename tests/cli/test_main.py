@@ -127,3 +127,10 @@ def test_completion_knows_the_verbs(tmp_path: Path) -> None:
     }
     done = subprocess.run([*KPROF], capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert "plain,report" in done.stdout.split()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_gets_no_traceback(closed: str) -> None:
+    command = f"{sys.executable} -m kprof completion bash {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

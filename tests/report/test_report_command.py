@@ -132,7 +132,10 @@ def test_fields_and_order(dump: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["--worst", "lanisr", "-n", "1"], "# 1: lanisr, 395 us total, 392 us net"),
+        (
+            ["--worst", "lanisr", "-n", "1"],
+            "# 1: lanisr, 395 us total, 392 us net\n0:000 005 -> lanisr",
+        ),
         (["--hist", "splimp"], "[2, 4) us  3  ####"),
         (["--between", "RX", "MGET"], "min 1 us, avg 20.5, p50 1, p90 40, p99 40, max 40"),
         (["--graph", "splimp"], "splimp <- lanisr <- vec1"),

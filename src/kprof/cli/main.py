@@ -72,6 +72,9 @@ def kprof_command() -> None:
 
 def main() -> None:
     """Run the command line; the process exits with the code that says how it went."""
+    for name in ("stdout", "stderr"):  # closed by the caller: what goes there goes nowhere
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     gc.set_threshold(100_000)  # most verbs end before a collection would free anything
     try:
         code = kprof_command.main(prog_name="kprof", standalone_mode=False)

@@ -122,7 +122,7 @@ def _worst(lines: Timeline, name: str, many: int, units: Units) -> Iterator[str]
         total, net = (units.text(int(c[row])) for c in (lines.calls.elapsed, lines.calls.net))
         yield f"# {place + 1}: {safe_name(name)}, {total} us total, {net} us net"
         span = (int(lines.calls.entry_event[row]), int(lines.calls.exit_event[row]))
-        yield from trace_lines(lines, inside_of(lines, row), span)
+        yield from trace_lines(lines, inside_of(lines, row), span, int(lines.calls.depth[row]))
     if not len(rows):
         yield f"{safe_name(name)}: no complete call"
 

@@ -183,11 +183,13 @@ def _honesty(summary: Summary) -> list[str]:
             "they are taken out"
         ]
     else:
-        share = percent(round(summary.events * _USUAL_COST), round(units.us(elapsed)))
-        lines = [
-            f"{summary.events} triggers; of {_USUAL_COST:g} us each they would be {share:.2f}% of "
-            "the run (--trigger-cost takes them out)"
-        ]
+        usual = summary.events * _USUAL_COST
+        if usual < units.us(elapsed):
+            share = percent(round(usual), round(units.us(elapsed)))
+            what = f"of {_USUAL_COST:g} us each they would be {share:.2f}% of the run"
+        else:
+            what = f"one every {units.us(elapsed) / max(summary.events, 1):.3g} us"
+        lines = [f"{summary.events} triggers; {what} (--trigger-cost takes them out)"]
     if not summary.info.unwrapped:
         wrap = (1 << summary.info.time_bits) * (1000 if cost else 1)  # as `Clock` makes them
         if summary.longest > wrap * _NEAR_WRAP:

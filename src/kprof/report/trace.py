@@ -35,7 +35,10 @@ _DEEP = 2000
 
 
 def trace_lines(
-    timeline: Timeline, keep: Mask | None = None, span: tuple[int, int] | None = None
+    timeline: Timeline,
+    keep: Mask | None = None,
+    span: tuple[int, int] | None = None,
+    margin: int = 0,
 ) -> Iterator[str]:
     """The lines of the trace, without line feeds.
 
@@ -45,6 +48,8 @@ def trace_lines(
         The calls that are shown, with the inline triggers in them; None: all.
     span
         The first and last event that are shown; None: all.
+    margin
+        The depth that stands at the left; no call that is shown is less deep.
     """
     calls, marks = timeline.calls, timeline.marks
     units = Units(timeline.info.clock_hz)
@@ -85,10 +90,11 @@ def trace_lines(
     text = str if units.whole else units.text
     columns: dict[str, Any] = {
         name: getattr(calls, name).tolist()
-        for name in ("function", "elapsed", "net", "part", "depth", "flags", "entry", "exit")
+        for name in ("function", "elapsed", "net", "part", "flags", "entry", "exit")
     }
     fn, elapsed, net, part = (columns[k] for k in ("function", "elapsed", "net", "part"))
-    depth, flags, began, ended = (columns[k] for k in ("depth", "flags", "entry", "exit"))
+    flags, began, ended = (columns[k] for k in ("flags", "entry", "exit"))
+    depth = (calls.depth - margin).tolist()
     closes = closing.tolist()
     deepest = max(int(calls.depth.max(initial=0)), int(marks.depth.max(initial=0)))
     indent = _Indents() if deepest > _DEEP else [INDENT * level for level in range(deepest + 1)]
@@ -99,7 +105,7 @@ def trace_lines(
             marks.name.tolist(),
             marks.time.tolist(),
             marks.since.tolist(),
-            marks.depth.tolist(),
+            (marks.depth - margin).tolist(),
             strict=True,
         )
     )
