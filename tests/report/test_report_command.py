@@ -325,6 +325,15 @@ def test_memory_does_not_grow_with_the_capture(tmp_path: Path) -> None:
     assert large - small < 100  # the file is 195 MB larger
 
 
+def test_a_name_file_of_other_code_is_pointed_out(tmp_path: Path) -> None:
+    write_raw(tmp_path / "d.bin", Capture.from_events([1, 2, 3, 4, 5], [2, 3, 900, 901, 902]))
+    question = "is it the one that the code was built with"
+    (tmp_path / "d.names").write_text("a/2\n")
+    assert question in run("report", tmp_path / "d.bin", "--valid", "all")
+    (tmp_path / "d.names").write_text("a/2\nb/900\n")
+    assert question not in run("report", tmp_path / "d.bin", "--valid", "all")
+
+
 def test_a_raw_image_needs_no_digest(tmp_path: Path) -> None:
     write_raw(tmp_path / "d.bin", Capture.from_events([1, 2], [100, 101]))
     (tmp_path / "d.names").write_text(NAMES)

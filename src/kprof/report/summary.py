@@ -197,6 +197,11 @@ def _honesty(summary: Summary) -> list[str]:
                 f"the longest time between two events was {units.seconds(summary.longest)}, near "
                 f"the wrap at {units.seconds(wrap)}: longer ones would be seen too short"
             )
+    if sum(summary.anomalies.unknown_tags.values()) * 2 > summary.events:
+        lines.append(
+            "most events have tags that the name file does not know: is it the one that the code "
+            "was built with, and is this a capture? (kprof info tells more)"
+        )
     if summary.info.full and not summary.info.holes:
         pass  # what came when the event RAM was full is missing outside of what is kept
     elif summary.info.lost or summary.info.some_lost or summary.info.holes:
