@@ -30,7 +30,10 @@ def run_report(options: dict[str, Any]) -> None:
     target = Path(options["output"])
     if len(dumps) > 1 or _is_saved(dumps[0]):
         if request.what != "summary" or options["html"] is not None:
-            raise UsageError("several captures have one summary; expected one DUMP for the rest")
+            raise UsageError(
+                "several captures, and saved statistics, have only a summary; expected one capture "
+                "for the rest"
+            )
         parts = load_many(dumps, options, request)
         _save(parts, options["save"])
         write_product(target, merged_parts(parts, request))
