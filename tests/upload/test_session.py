@@ -45,6 +45,7 @@ def test_ctrl_c_keeps_what_arrived_and_resume_goes_on(tmp_path: Path, flags: int
     def interrupt_at(number: int) -> bool:
         if number == 12:
             os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(0.2)  # the host's thread must see it before the rest is sent
         return True
 
     out = tmp_path / "dump.bin"
