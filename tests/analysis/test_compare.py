@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
+from tests.analysis import workload
 
 from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
@@ -25,18 +21,6 @@ from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.diff import diff_json, diff_lines, folded_lines
 
-
-def _load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-workload = _load("workload")
 NAMES = parse_names(workload.NAMES)
 
 

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.states import OPEN, ORPHAN, UNWOUND
 from kprof.capture import Capture
 from kprof.names import parse_names
 
-
-def _load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-kernel_sim = _load("kernel_sim")
 KINDS = [(style, fair) for style in ("pair", "early", "swtch") for fair in (True, False)]
 
 
