@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kprof.analysis.clock import Clock
 from kprof.analysis.machine import Machine, replay_rows
 from kprof.analysis.paging import Pages
+from kprof.analysis.states import SPECIAL
 from kprof.analysis.tags import TAGS, TagTable
 from kprof.analysis.tally import Tally
 from kprof.capture.model import Capture, CaptureInfo
@@ -83,7 +84,8 @@ def _compiled(capture: Capture, table: TagTable, tally: Tally, counts: NDArray[n
     code = compiled()
     machine = Machine(table, fast=True)
     wide = capture.records.dtype != np.uint8
-    decode = code.decode_wide if wide else code.decode_records
+    decode = code.decode_words if wide else code.decode_records
+    count = code.count_words if wide else code.count_records
     mask = (1 << capture.info.time_bits) - 1
     clock = np.zeros(fused.CLOCK_SIZE, np.int64)
     if capture.events:
@@ -98,7 +100,9 @@ def _compiled(capture: Capture, table: TagTable, tally: Tally, counts: NDArray[n
         if len(times) < end:
             times = np.concatenate([times[:held], np.empty(end, np.int64)])
             ops = np.concatenate([ops[:held], np.empty(end, np.int32)])
-        decode(part, mask, table.ops, clock, times[held:], ops[held:], counts)
+        most = decode(part, mask, table.ops, clock, times[held:], ops[held:])
+        if most >= SPECIAL:
+            count(part, table.ops, counts)
         done = machine.run(code, times, ops, end, start + len(part) == capture.events, tally.table)
         held = end - done
         times[:held] = times[done:end].copy()

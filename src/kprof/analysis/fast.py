@@ -9,21 +9,21 @@ enough to stay in the processor's cache.
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import types
 from pathlib import Path
 from typing import Any
 
-from kprof.analysis import contexts, foresee, frames, replay
 from kprof.errors import MissingExtraError
 
 WORTH = 3_000_000  # events that pay for importing numba and its cache, about a second
 _WORTH_COMPILING = 40_000_000  # events that pay for compiling, about 10 seconds
 
-_ORDER: tuple[tuple[types.ModuleType, tuple[str, ...]], ...] = (
-    (frames, ("emit", "push", "fresh", "save", "restore")),
+_ORDER: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("frames", ("emit", "push", "fresh", "save", "restore")),
     (
-        contexts,
+        "contexts",
         (
             "account_base",
             "restore_system",
@@ -37,9 +37,15 @@ _ORDER: tuple[tuple[types.ModuleType, tuple[str, ...]], ...] = (
             "finish",
         ),
     ),
-    (foresee, ("foresee", "leaves_early")),
-    (replay, ("_leave_unseen", "_leave", "step")),
+    ("foresee", ("foresee", "leaves_early")),
+    ("replay", ("_leave_unseen", "_leave", "_follow", "step")),
+    ("fused", ("tally_rows", "decode_records", "decode_words", "count_records", "count_words")),
+    ("fused", ("run",)),
 )
+_FROM_PYTHON = frozenset(
+    ["step", "finish", "decode_records", "decode_words", "count_records", "count_words", "run"]
+)
+_INDEXES = ("sp", "m", "i")  # never below zero: no test for an index that counts from the end
 
 
 def available() -> bool:
@@ -64,23 +70,38 @@ def compiled() -> Any:
     MissingExtraError
         numba is not installed.
     """
-    try:
-        import numba
-    except ImportError as error:
-        raise MissingExtraError("the compiled replay", "fast") from error
+    if not available():
+        raise MissingExtraError("the compiled replay", "fast")
     done: dict[str, Any] = {}
-    for module, names in _ORDER:
+    for part, names in _ORDER:
+        module = importlib.import_module(f"kprof.analysis.{part}")
         for name in names:
             plain = getattr(module, name)
-            scope = {**vars(module), **done}
-            copy = types.FunctionType(plain.__code__, scope, name)
+            copy = types.FunctionType(plain.__code__, {**vars(module), **done}, name)
             copy.__module__ = module.__name__
-            done[name] = numba.njit(copy, cache=True, nogil=True)
-    from kprof.analysis import fused
-
-    for name in ("tally_rows", "decode_records", "decode_wide", "run"):
-        plain = getattr(fused, name)
-        copy = types.FunctionType(plain.__code__, {**vars(fused), **done}, name)
-        copy.__module__ = fused.__name__
-        done[name] = numba.njit(copy, cache=True, nogil=True)
+            done[name] = _compiler(copy)(copy)
     return types.SimpleNamespace(**done)
+
+
+def _compiler(function: types.FunctionType) -> Any:
+    """What numba is told about a function.
+
+    The arrays are not counted as references (`_nrt`): nothing here makes one, and counting takes
+    several times as long as a switch of contexts. A numba without that option does count.
+    """
+    import numba
+
+    njit: Any = numba.njit
+    code = function.__code__
+    own = code.co_varnames[code.co_argcount :]
+    options = {
+        "cache": True,
+        "nogil": True,
+        "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": function.__name__ not in _FROM_PYTHON,
+        "locals": {name: numba.uint32 for name in _INDEXES if name in own},
+    }
+    try:
+        return njit(_nrt=False, **options)
+    except KeyError:
+        return njit(**options)

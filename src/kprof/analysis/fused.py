@@ -34,48 +34,41 @@ BACKWARDS = 3
 CLOCK_SIZE = 4
 
 
-def decode_records(
-    records: Any, mask: int, table: Any, clock: Any, times: Any, ops: Any, counts: Any
-) -> None:
-    """Records of shape (n, 5) uint8 to times and ops; `clock` carries on.
-
-    `counts` counts the tags that are no entry and no exit: inline triggers and unknown ones.
-    """
+def decode_records(records: Any, mask: int, table: Any, clock: Any, times: Any, ops: Any) -> Any:
+    """Records of shape (n, 5) uint8 to times and ops; `clock` carries on. The largest op."""
     previous = clock[PREVIOUS]
     now = clock[TIME]
     longest = clock[LONGEST]
+    most = np.int32(0)
     for i in range(len(records)):
         ticks = (
             (np.int64(records[i, 0]) << 16)
             | (np.int64(records[i, 1]) << 8)
             | np.int64(records[i, 2])
         )
-        tag = (np.int64(records[i, 3]) << 8) | np.int64(records[i, 4])
         passed = (ticks - previous) & mask
         previous = ticks
         longest = max(longest, passed)
         now += passed
         times[i] = now
-        op = table[tag]
+        op = table[(np.int64(records[i, 3]) << 8) | np.int64(records[i, 4])]
         ops[i] = op
-        if op >= SPECIAL:
-            counts[tag] += 1
+        most = max(most, op)
     clock[PREVIOUS] = previous
     clock[TIME] = now
     clock[LONGEST] = longest
+    return most
 
 
-def decode_wide(
-    records: Any, _: int, table: Any, clock: Any, times: Any, ops: Any, counts: Any
-) -> None:
+def decode_words(words: Any, _: int, table: Any, clock: Any, times: Any, ops: Any) -> Any:
     """Records of shape (n,) uint64, unwrapped, to times and ops; as `decode_records`."""
     previous = clock[PREVIOUS]
     now = clock[TIME]
     longest = clock[LONGEST]
     backwards = clock[BACKWARDS]
-    for i in range(len(records)):
-        ticks = np.int64(records[i] >> np.uint64(16))
-        tag = np.int64(records[i] & np.uint64(0xFFFF))
+    most = np.int32(0)
+    for i in range(len(words)):
+        ticks = np.int64(words[i] >> np.uint64(16))
         passed = ticks - previous
         if passed < 0:
             passed = 0
@@ -84,14 +77,30 @@ def decode_wide(
         longest = max(longest, passed)
         now += passed
         times[i] = now
-        op = table[tag]
+        op = table[np.int64(words[i] & np.uint64(0xFFFF))]
         ops[i] = op
-        if op >= SPECIAL:
-            counts[tag] += 1
+        most = max(most, op)
     clock[PREVIOUS] = previous
     clock[TIME] = now
     clock[LONGEST] = longest
     clock[BACKWARDS] = backwards
+    return most
+
+
+def count_records(records: Any, table: Any, counts: Any) -> None:
+    """Count the tags that are no entry and no exit: inline triggers and unknown ones."""
+    for i in range(len(records)):
+        tag = (np.int64(records[i, 3]) << 8) | np.int64(records[i, 4])
+        if table[tag] >= SPECIAL:
+            counts[tag] += 1
+
+
+def count_words(words: Any, table: Any, counts: Any) -> None:
+    """The same of records of shape (n,) uint64."""
+    for i in range(len(words)):
+        tag = np.int64(words[i] & np.uint64(0xFFFF))
+        if table[tag] >= SPECIAL:
+            counts[tag] += 1
 
 
 def tally_rows(made: int, rows: Any, table: Any) -> None:

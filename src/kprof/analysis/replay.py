@@ -66,6 +66,7 @@ from kprof.analysis.states import (
     SWTCH_EXIT,
     SYSTEM,
     TASK,
+    UNKNOWN,
     UNWOUND,
 )
 
@@ -93,124 +94,149 @@ def step(
     be understood; with `last` there are no more. `at` is the number of the event at index 0.
     """
     nest, _ = tables
-    s_fn, s_time, s_child, _, _, s_place = stack
+    s_time, s_place = stack[1], stack[5]
     r_fn, r_elapsed, r_net, _, r_flags, r_entry, r_exit, r_parent, r_depth, r_context, r_part = rows
-    sp = state[SP]
-    child = state[CHILD]
-    special = SPECIAL
-    inner = INNER
     m = 0
-    for i in range(start, stop):
+    i = start
+    while i < stop:
+        i, m = _follow(times, ops, i, stop, at, detail, m, state, tables, stack, rows)
+        if i == stop:
+            break
         op = ops[i]
         now = times[i]
+        kind = (op - SPECIAL) & 7
+        fn = (op - SPECIAL) >> 3
+        if op < 0:
+            m = _leave(-1 - op, now, at + i, m, detail, state, tables, stack, pool, queue, rows)
+        elif kind == INLINE:
+            if detail:
+                sp = state[SP]
+                since = s_time[sp]
+                if sp <= state[BASE]:
+                    since = state[SLICE_TIME]
+                r_fn[m] = fn
+                r_elapsed[m] = now - since
+                r_net[m] = 0
+                r_flags[m] = MARK_INLINE
+                r_exit[m] = at + i
+                r_entry[m] = at + i
+                r_parent[m] = s_place[sp]
+                r_depth[m] = sp
+                r_context[m] = state[CONTEXT]
+                r_part[m] = 0
+                m += 1
+        elif kind in (SWITCH_OUT, SWTCH_ENTRY):
+            early = 0
+            if kind == SWITCH_OUT and state[MODE] != SYSTEM:
+                early = leaves_early(ops, i, end, last, fn, look)
+                if early == NEED_MORE:
+                    return i, m
+            if early:
+                push(fn, now, at + i, state, tables, stack)
+                switch_later(SWITCHING_OUT, -1, state, stack)
+            else:
+                if state[MODE] != SYSTEM and detail:
+                    m = mark_switch(fn, at + i, m, MARK_OUT, state, stack, rows)
+                push(fn, now, at + i, state, tables, stack)
+                if state[MODE] != SYSTEM:
+                    switch_out(now, state, tables, stack, pool, queue)
+        elif kind == SWTCH_EXIT and (state[MODE] == TASK or nest[fn] > 0):
+            m = _leave(fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows)
+        elif kind != UNKNOWN:
+            first = -1
+            skip = -1
+            early = 0
+            if kind == SWTCH_EXIT:
+                first = fn
+            elif state[MODE] != TASK:
+                skip = fn
+                early = leaves_early(ops, i, end, last, fn, look)
+            slot = NEED_MORE
+            if early != NEED_MORE:
+                slot = foresee(ops, i, end, last, first, skip, state, tables, pool, queue, look)
+            if slot == NEED_MORE:
+                return i, m
+            if kind == SWITCH_IN:
+                push(fn, now, at + i, state, tables, stack)
+            if early:
+                switch_later(SWITCHING_IN, slot, state, stack)
+            else:
+                m = switch_in(slot, now, m, state, tables, stack, pool, queue, rows)
+                if detail:
+                    m = mark_switch(fn, at + i, m, MARK_IN, state, stack, rows)
+            if kind == SWTCH_EXIT:
+                m = _leave(fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows)
+        i += 1
+    return i, m
+
+
+def _follow(
+    times: Any,
+    ops: Any,
+    start: int,
+    stop: int,
+    at: int,
+    detail: bool,
+    made: int,
+    state: Any,
+    tables: Any,
+    stack: Any,
+    rows: Any,
+) -> Any:
+    """Replay calls that begin, and end as the top one of this slice, up to any other event.
+
+    Nearly all events are of this kind. The loop is a function of its own so that its few variables
+    stay in the processor's registers.
+    """
+    nest, _ = tables
+    s_fn, s_time, s_child, _, _, s_place = stack
+    r_fn, r_elapsed, r_net, _, r_flags, r_entry, r_exit, r_parent, r_depth, r_context, r_part = rows
+    special = SPECIAL
+    inner = INNER
+    sp = state[SP]
+    child = state[CHILD]
+    m = made
+    i = start
+    for i in range(start, stop):
+        op = ops[i]
         if op < 0:
             fn = -1 - op
-            if s_fn[sp] == fn:
-                elapsed = now - s_time[sp]
-                r_fn[m] = fn
-                r_elapsed[m] = elapsed
-                r_net[m] = elapsed - child
-                child = s_child[sp] + elapsed
-                open_calls = nest[fn] - 1
-                nest[fn] = open_calls
-                if open_calls:
-                    r_flags[m] = inner
-                if detail:
-                    r_entry[m] = s_place[sp]
-                    r_exit[m] = at + i
-                    r_parent[m] = s_place[sp - 1]
-                    r_depth[m] = sp - 1
-                    r_context[m] = state[CONTEXT]
-                    r_part[m] = r_net[m]
-                sp -= 1
-                m += 1
-            else:
-                state[SP] = sp
-                state[CHILD] = child
-                m = _leave(fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows)
-                sp = state[SP]
-                child = state[CHILD]
+            if s_fn[sp] != fn:
+                break
+            elapsed = times[i] - s_time[sp]
+            r_fn[m] = fn
+            r_elapsed[m] = elapsed
+            r_net[m] = elapsed - child
+            child = s_child[sp] + elapsed
+            open_calls = nest[fn] - 1
+            nest[fn] = open_calls
+            if open_calls:
+                r_flags[m] = inner
+            if detail:
+                r_entry[m] = s_place[sp]
+                r_exit[m] = at + i
+                r_parent[m] = s_place[sp - 1]
+                r_depth[m] = sp - 1
+                r_context[m] = state[CONTEXT]
+                r_part[m] = r_net[m]
+            sp -= 1
+            m += 1
         elif op < special:
             sp += 1
             s_fn[sp] = op
-            s_time[sp] = now
+            s_time[sp] = times[i]
             s_child[sp] = child
             child = 0
             nest[op] += 1
             if detail:
                 s_place[sp] = at + i
         else:
-            kind = (op - SPECIAL) & 7
-            fn = (op - SPECIAL) >> 3
-            if kind == INLINE:
-                if detail:
-                    since = s_time[sp]
-                    if sp <= state[BASE]:
-                        since = state[SLICE_TIME]
-                    r_fn[m] = fn
-                    r_elapsed[m] = now - since
-                    r_net[m] = 0
-                    r_flags[m] = MARK_INLINE
-                    r_exit[m] = at + i
-                    r_entry[m] = at + i
-                    r_parent[m] = s_place[sp]
-                    r_depth[m] = sp
-                    r_context[m] = state[CONTEXT]
-                    r_part[m] = 0
-                    m += 1
-            elif kind >= SWITCH_OUT:
-                state[SP] = sp
-                state[CHILD] = child
-                if kind in (SWITCH_OUT, SWTCH_ENTRY):
-                    early = 0
-                    if kind == SWITCH_OUT and state[MODE] != SYSTEM:
-                        early = leaves_early(ops, i, end, last, fn, look)
-                        if early == NEED_MORE:
-                            return i, m
-                    if early:
-                        push(fn, now, at + i, state, tables, stack)
-                        switch_later(SWITCHING_OUT, -1, state, stack)
-                    else:
-                        if state[MODE] != SYSTEM and detail:
-                            m = mark_switch(fn, at + i, m, MARK_OUT, state, stack, rows)
-                        push(fn, now, at + i, state, tables, stack)
-                        if state[MODE] != SYSTEM:
-                            switch_out(now, state, tables, stack, pool, queue)
-                elif kind == SWTCH_EXIT and (state[MODE] == TASK or nest[fn] > 0):
-                    m = _leave(fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows)
-                else:
-                    first = -1
-                    skip = -1
-                    early = 0
-                    if kind == SWTCH_EXIT:
-                        first = fn
-                    elif state[MODE] != TASK:
-                        skip = fn
-                        early = leaves_early(ops, i, end, last, fn, look)
-                    slot = NEED_MORE
-                    if early != NEED_MORE:
-                        slot = foresee(
-                            ops, i, end, last, first, skip, state, tables, pool, queue, look
-                        )
-                    if slot == NEED_MORE:
-                        return i, m
-                    if kind == SWITCH_IN:
-                        push(fn, now, at + i, state, tables, stack)
-                    if early:
-                        switch_later(SWITCHING_IN, slot, state, stack)
-                    else:
-                        m = switch_in(slot, now, m, state, tables, stack, pool, queue, rows)
-                        if detail:
-                            m = mark_switch(fn, at + i, m, MARK_IN, state, stack, rows)
-                    if kind == SWTCH_EXIT:
-                        m = _leave(
-                            fn, now, at + i, m, detail, state, tables, stack, pool, queue, rows
-                        )
-                sp = state[SP]
-                child = state[CHILD]
+            break
+    else:
+        i = stop
     state[SP] = sp
     state[CHILD] = child
-    return stop, m
+    return i, m
 
 
 def _leave(
