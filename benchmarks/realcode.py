@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks._bytecode import compile_as_installed
 from tests.realcode import projects
 from tests.realcode.projects import Unit
 
@@ -107,6 +108,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     os.environ["LC_ALL"] = "C"
+    compile_as_installed()
     print(f"{'project':<9} {'units':>5} {'gcc s':>7} {'added':>6}   cc lines/s   source lines/s")
     sums = [0.0] * 6
     for name in options.names or DEFAULT:

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks._bytecode import compile_as_installed
+
 ROUNDS = 31
 CLICK = """
 import click
@@ -71,6 +73,7 @@ def compare(what: str, command: list[str], peer: list[str], limit: float) -> Non
 
 def main() -> None:
     """Print both comparisons."""
+    compile_as_installed()
     python = sys.executable
     kprof = str(Path(python).with_name("kprof"))
     with tempfile.TemporaryDirectory() as name:
