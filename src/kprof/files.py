@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from kprof.errors import FileAccessError, KprofError
+from kprof.errors import FileAccessError, KprofError, UsageError
 
 
 @contextlib.contextmanager
@@ -58,6 +58,20 @@ def write_bytes(path: Path | str, data: bytes) -> None:
 def write_text(path: Path | str, text: str) -> None:
     """Replace the file `path` by `text` in UTF-8, whole or not at all."""
     write_bytes(path, text.encode("utf-8"))
+
+
+def spare_existing(path: Path | str, force: bool) -> None:
+    """Refuse to write a capture over a file that is there; `force` allows it.
+
+    Reports can be made again, so what prints those replaces; a run that was captured cannot.
+
+    Raises
+    ------
+    UsageError
+        There is a file of that name.
+    """
+    if not force and Path(path).is_file():
+        raise UsageError(f"{path}: is there already (-f replaces it, or name another file)")
 
 
 def read_bytes(path: Path | str) -> bytes:

@@ -62,6 +62,34 @@ def test_a_capture_is_not_converted_onto_itself(tmp_path: Path) -> None:
     assert (tmp_path / "dump.bin").read_bytes() == before
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_capture_is_replaced_only_when_asked(tmp_path: Path, form: str) -> None:
+    write_raw(tmp_path / "start.bin", capture(20))
+    kept = tmp_path / ("ram.3" if form == "banks" else FORMS[form])
+    kept.write_bytes(b"precious")
+    arguments = ("convert", "start.bin", "-o", FORMS[form], "--to", form)
+    done = kprof(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"kprof: {kept.name}: is there already (-f replaces it, or name another file)\n"
+    )
+    assert kept.read_bytes() == b"precious"
+    assert kprof(tmp_path, *arguments, "-f").returncode == 0
+    assert kept.read_bytes() != b"precious"
+
+
+def test_an_image_can_be_written_into_a_pipe(tmp_path: Path) -> None:
+    write_raw(tmp_path / "start.bin", capture(20))
+    done = subprocess.run(
+        f"{sys.executable} -m kprof convert start.bin -o /dev/stdout --to raw | cat > got.bin",
+        shell=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "got.bin").read_bytes() == (tmp_path / "start.bin").read_bytes()
+
+
 def test_time_is_unwrapped_and_wrapped_again(tmp_path: Path) -> None:
     ticks = np.cumsum(np.full(40, 10_000_000))
     made = Capture.from_events(ticks, np.arange(40))

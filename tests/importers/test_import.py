@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -334,6 +336,19 @@ def test_the_recording_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is the recording itself"):
         import_recording([path], tmp_path / "." / "x.sr", ImportOptions())
     assert path.read_bytes() == before
+
+
+def test_a_capture_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    write_vcd(tmp_path / "x.vcd", reads(3)[0])
+    kept = tmp_path / "d.kpd"
+    kept.write_bytes(b"precious")
+    command = [sys.executable, "-m", "kprof", "import", "x.vcd", "-o", "d.kpd"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("kprof: d.kpd: is there already (-f replaces it")
+    assert kept.read_bytes() == b"precious"
+    subprocess.run([*command, "-f"], cwd=tmp_path, capture_output=True, check=True)
+    assert open_capture(kept).events > 0
 
 
 def test_a_sample_rate_that_is_missing_or_given(tmp_path: Path) -> None:

@@ -186,6 +186,35 @@ def test_captures_and_saved_statistics_merge(dump: Path, tmp_path: Path) -> None
     assert len(value["captures"]) == 3
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["merge", "other.json", "-o", "o.json"], "other.json: is no statistics as kprof report"),
+        (["report", "other.json"], "other.json: is no statistics as kprof report --save writes"),
+        (["merge", "d.bin", "-o", "o.txt"], "o.txt: expected a name that ends in .json"),
+        (["report", "d.bin", "--save", "o.bin"], "o.bin: expected a name that ends in .json"),
+    ],
+)
+def test_files_that_are_no_statistics(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "other.json").write_text("{}")
+    write_raw(tmp_path / "d.bin", Capture.from_events([1, 2], [2, 3]))
+    (tmp_path / "d.names").write_text("a/2\n")
+    command = [sys.executable, "-m", "kprof", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert not list(tmp_path.glob("o.*"))
+
+
+def test_a_merge_points_out_what_the_names_do_not_know(tmp_path: Path) -> None:
+    write_raw(tmp_path / "d.bin", Capture.from_events([1, 2, 3, 4, 5], [2, 3, 900, 901, 902]))
+    command = [sys.executable, "-m", "kprof", "merge", "d.bin", "-o", "o.json", "--valid", "all"]
+    for names, warned in (("a/2\n", True), ("a/2\nb/900\n", False)):
+        (tmp_path / "d.names").write_text(names)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert ("d.bin: most events have tags that the name file" in done.stderr) is warned
+
+
 def test_a_budget_passes_and_fails(dump: Path, tmp_path: Path) -> None:
     budget = tmp_path / "b"
     budget.write_text("lanisr.max < 300us\nsplimp.p99 < 1ms\n")

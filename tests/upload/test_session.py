@@ -127,6 +127,8 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is there already"):
         fetch_over(SimLine(Agent(RAM)), out)
     assert out.read_bytes() == b"precious"
+    with pytest.raises(FileAccessError, match="is a device or a pipe"):
+        fetch_over(SimLine(Agent(RAM)), Path("/dev/null"), UploadOptions(force=True))
     out.unlink()
     (tmp_path / "dump.bin.part").write_bytes(b"kept")
     with pytest.raises(UsageError, match="--resume goes on"):

@@ -32,15 +32,6 @@ class SavedStatisticsError(KprofError):
     """A file that is no saved statistics, or of another version."""
 
 
-def is_saved(path: Path) -> bool:
-    """Does the file begin as saved statistics do?"""
-    try:
-        with path.open("rb") as stream:
-            return _KEY.encode() in stream.read(64)
-    except OSError:
-        return False
-
-
 def write_statistics(path: Path, statistics: Statistics) -> None:
     """Keep statistics in a file."""
     value = {

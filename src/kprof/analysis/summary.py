@@ -82,6 +82,10 @@ class Anomalies(NamedTuple):
     context_switches: int
     contexts: int
 
+    def mostly_unknown(self, events: int) -> bool:
+        """Does the name file know less than half of so many events?"""
+        return sum(self.unknown_tags.values()) * 2 > events
+
 
 class Summary(NamedTuple):
     """A whole capture in figures; times in ticks of `info.clock_hz`.

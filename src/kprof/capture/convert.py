@@ -33,6 +33,11 @@ def form_of(output: str, form: str | None, capture: Capture) -> str:
     raise UsageError(f"{output}: its ending says no form; expected --to {', '.join(FORMS)}")
 
 
+def paths_of(output: str, form: str) -> list[str]:
+    """The files that a form is written to."""
+    return [f"{output}.{bank}" for bank in range(5)] if form == "banks" else [output]
+
+
 def convert(capture: Capture, output: str, form: str, names_sha256: bytes | None = None) -> str:
     """Write `capture` as `form`; a sentence that says what was written, and what was left out.
 
@@ -51,7 +56,7 @@ def convert(capture: Capture, output: str, form: str, names_sha256: bytes | None
         write_raw(output, capture)
         said += " in a raw image"
     else:
-        paths = [f"{output}.{bank}" for bank in range(5)]
+        paths = paths_of(output, form)
         write_banks(paths, capture)
         said = f"{paths[0]} to {paths[-1]}: {capture.events} events in five bank images"
     left = []

@@ -7,7 +7,18 @@ from typing import Any, TypeVar
 
 import click
 
+STATISTICS_ENDING = ".json"
+
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def statistics_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """The name of a file of statistics: its ending tells it from a capture."""
+    if name is not None and not name.endswith(STATISTICS_ENDING):
+        from kprof.errors import UsageError
+
+        raise UsageError(f"{name}: expected a name that ends in .json, to tell it from captures")
+    return name
 
 
 def capture_options(function: _F) -> _F:

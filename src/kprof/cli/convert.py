@@ -14,12 +14,13 @@ import click
     "--to",
     "form",
     type=click.Choice(["kpd", "kpd3", "raw", "banks"]),
-    help="Form of OUT; default: by its ending, .kpd or .bin.",
+    help="Form of OUT; default: by its ending, .kpd, or .bin for raw.",
 )
 @click.option("--names", metavar="FILE", help="Name file; its digest is kept, it helps with banks.")
 @click.option("--valid", metavar="N|all", help="Valid records, where the capture does not know.")
 @click.option("--previous", metavar="FILE", help="RAM image of the run before this one.")
 @click.option("--record-order", metavar="ORDER", help="Bank of each byte or file, such as 01234.")
+@click.option("-f", "--force", is_flag=True, help="Replace OUT.")
 @click.option("--damaged-ok", is_flag=True, help="Take data that contradict their checksums.")
 def command(
     files: tuple[str, ...],
@@ -29,13 +30,14 @@ def command(
     valid: str | None,
     previous: str | None,
     record_order: str | None,
+    force: bool,
     damaged_ok: bool,
 ) -> None:
     """Write a capture in another form.
 
     FILE is a capture file, a raw image, or the images of the five RAM banks in any order. OUT is a
     capture file (kpd: records of 5 bytes; kpd3: unwrapped time), a raw image, or five bank images
-    OUT.0 to OUT.4 (time 23-16, 15-8, 7-0, tag 15-8, 7-0).
+    OUT.0 to OUT.4 (time 23-16, 15-8, 7-0, tag 15-8, 7-0). A file that is there is kept without -f.
 
     \b
     Example:
@@ -44,8 +46,9 @@ def command(
       kprof convert dump.kpd -o ram --to banks
     """
     from kprof.capture import open_banks, open_capture
-    from kprof.capture.convert import convert, form_of
+    from kprof.capture.convert import convert, form_of, paths_of
     from kprof.errors import UsageError
+    from kprof.files import spare_existing
     from kprof.names import read_names
 
     known = read_names(names) if names else None
@@ -72,4 +75,6 @@ def command(
     ):
         raise UsageError(f"{output}: would be replaced by what is made from it; name another file")
     form = form_of(output, form, capture)
+    for path in paths_of(output, form):
+        spare_existing(path, force)
     click.echo(convert(capture, output, form, known.sha256() if known else None), err=True)

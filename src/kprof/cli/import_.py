@@ -27,6 +27,7 @@ import click
 @click.option("--ignore", metavar="TAGS", help="Tags that are no events, such as 0-3ff (hex).")
 @click.option("--samplerate", metavar="HZ", help="Where the file does not say it; such as 24MHz.")
 @click.option("--kind", type=click.Choice(["sigrok", "vcd", "csv", "saleae"]), help="Of the file.")
+@click.option("-f", "--force", is_flag=True, help="Replace OUT.")
 @click.option("--names", metavar="FILE", help="Name file of the code; its digest is kept.")
 def command(
     files: tuple[str, ...],
@@ -38,6 +39,7 @@ def command(
     ignore: str | None,
     samplerate: str | None,
     kind: str | None,
+    force: bool,
     names: str | None,
 ) -> None:
     """Make a capture of a logic analyser's recording of the EPROM socket.
@@ -53,8 +55,10 @@ def command(
     """
     from kprof.capture.importers.run import ImportOptions, import_recording
     from kprof.cli.meter import Meter
+    from kprof.files import spare_existing
     from kprof.names import read_names
 
+    spare_existing(output, force)
     digest = read_names(names).sha256() if names else None
     options = ImportOptions(mapping, settle, tag_bits, tag_shift, ignore, samplerate, kind, digest)
     with Meter() as meter:

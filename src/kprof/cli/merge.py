@@ -6,13 +6,20 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options
+from kprof.cli.choices import capture_options, statistics_name
 
 
 @click.command()
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @capture_options
-@click.option("-o", "--output", required=True, metavar="FILE", help="The statistics (.json).")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    callback=statistics_name,
+    help="The statistics (.json).",
+)
 def command(dumps: tuple[str, ...], output: str, **options: Any) -> None:
     """Merge captures, and statistics that were saved, into one file of statistics; exactly.
 
@@ -28,5 +35,10 @@ def command(dumps: tuple[str, ...], output: str, **options: Any) -> None:
     from kprof.analysis.statistics import merge_statistics
     from kprof.cli.reporting import load_many
     from kprof.report.request import Request
+    from kprof.report.summary import MOSTLY_UNKNOWN
 
-    write_statistics(Path(output), merge_statistics(load_many(dumps, options, Request())))
+    parts = load_many(dumps, options, Request())
+    for dump, part in zip(dumps, parts, strict=True):
+        if part.anomalies.mostly_unknown(part.events):
+            click.echo(f"kprof: {dump}: {MOSTLY_UNKNOWN}", err=True)
+    write_statistics(Path(output), merge_statistics(parts))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, filter_options
+from kprof.cli.choices import capture_options, filter_options, statistics_name
 from kprof.cli.terminal import look_options
 
 
@@ -44,7 +44,12 @@ from kprof.cli.terminal import look_options
     "--diff-with", metavar="DUMP", help="With --html: the capture before, to compare with."
 )
 @click.option("--sources", is_flag=True, help="With --html: put the sources into the page too.")
-@click.option("--save", metavar="FILE", help="Keep the statistics to be merged later.")
+@click.option(
+    "--save",
+    metavar="FILE",
+    callback=statistics_name,
+    help="Keep the statistics (.json) to be merged later.",
+)
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
 def command(**options: Any) -> None:
     """Print the summary of a capture, its nested trace, or the answer to a question about it.

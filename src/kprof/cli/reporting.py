@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kprof.capture.model import Capture
+from kprof.cli.choices import STATISTICS_ENDING
 from kprof.cli.output import write_product
 from kprof.cli.source import open_with_names
 from kprof.errors import UsageError
@@ -112,12 +113,7 @@ def _with_tasks(request: Request, chosen: tuple[int, ...]) -> Request:
 
 
 def _is_saved(dump: str) -> bool:
-    """Is it a file that `--save` wrote?"""
-    if not dump.endswith(".json"):
-        return False
-    from kprof.analysis.saved import is_saved
-
-    return is_saved(Path(dump))
+    return dump.endswith(STATISTICS_ENDING)
 
 
 def _save(parts: Sequence[Statistics], target: str | None) -> None:

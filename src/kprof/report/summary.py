@@ -18,6 +18,12 @@ _USUAL_COST = 0.3  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
 _NEAR_WRAP = 0.9
 
 
+MOSTLY_UNKNOWN = (
+    "most events have tags that the name file does not know: is it the one that the code "
+    "was built with, and is this a capture? (kprof info tells more)"
+)
+
+
 def summary_text(summary: Summary, table: Sequence[str] | None = None) -> str:
     """The summary as the paper prints it, with what was odd in the data below.
 
@@ -197,11 +203,8 @@ def _honesty(summary: Summary) -> list[str]:
                 f"the longest time between two events was {units.seconds(summary.longest)}, near "
                 f"the wrap at {units.seconds(wrap)}: longer ones would be seen too short"
             )
-    if sum(summary.anomalies.unknown_tags.values()) * 2 > summary.events:
-        lines.append(
-            "most events have tags that the name file does not know: is it the one that the code "
-            "was built with, and is this a capture? (kprof info tells more)"
-        )
+    if summary.anomalies.mostly_unknown(summary.events):
+        lines.append(MOSTLY_UNKNOWN)
     if summary.info.full and not summary.info.holes:
         pass  # what came when the event RAM was full is missing outside of what is kept
     elif summary.info.lost or summary.info.some_lost or summary.info.holes:

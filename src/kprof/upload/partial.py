@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kprof.errors import FileAccessError, KprofError, UsageError
-from kprof.files import explain, write_text
+from kprof.files import explain, spare_existing, write_text
 from kprof.upload.image import Image
 
 SAVE_EVERY_S = 1.0
@@ -96,10 +96,10 @@ def partial_files(out: Path, *, resume: bool, force: bool) -> Iterator[Partial]:
     FileAccessError
         The folder cannot be written.
     """
-    if out.is_dir():
-        raise FileAccessError(f"{out}: is a folder; expected the name of a file to write")
-    if out.exists() and not force:
-        raise UsageError(f"{out}: is there already (-f replaces it, or name another file)")
+    if out.exists() and not out.is_file():
+        kind = "a folder" if out.is_dir() else "a device or a pipe"
+        raise FileAccessError(f"{out}: is {kind}; expected the name of a file to write")
+    spare_existing(out, force)
     path = Path(f"{out}.part")
     may_exist = resume or force or _is_empty(path)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if may_exist else os.O_EXCL)
