@@ -248,6 +248,19 @@ def test_a_host_that_asks_too_early_does_no_harm(tmp_path: Path) -> None:
     line.close()
 
 
+def test_noise_on_the_upload_line_does_not_spoil_a_command_on_the_console() -> None:
+    image, _ = minikernel.ready_built()
+    said = bytearray()
+    with MD20(load_kernel(image)) as board:
+        session = Session(board, console=said.extend)
+        session.record(Plan(events=200))
+        board.duart.b.feed(b"noise", board.now)
+        session.serve(
+            lambda: b"S804000000FB" in board.duart.b.sent or len(said) > 20, command=b"s\r"
+        )
+    assert bytes(said).endswith(b"uploaded\r\n")
+
+
 @needs_cross
 def test_the_compiler_mode_plants_the_same(tmp_path: Path) -> None:
     copied = copy_of_the_kernel(tmp_path)

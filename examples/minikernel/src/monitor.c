@@ -2,25 +2,29 @@
 #include "kernel.h"
 #include "kpr_agent.h"
 
-static int line_channel, line_first, line_length;
-static int command;
+static struct {
+    int first, length;
+} lines[2]; /* of the console and of the upload line, each as far as it was typed */
+static int command, command_channel;
 static int agent_channel, bank;
 
 /* One received character; 1 if it ended a line. Interrupt level. */
 int monitor_line(int channel, int c)
 {
+    int line = channel == CH_B;
+
     COUNT(monitor_line);
     if (c != '\r' && c != '\n') {
-        if (line_length++ == 0)
-            line_first = c;
+        if (lines[line].length++ == 0)
+            lines[line].first = c;
         return 0;
     }
-    if (line_length > 0) {
-        command = line_first;
-        line_channel = channel;
+    if (lines[line].length > 0) {
+        command = lines[line].first;
+        command_channel = channel;
         wakeup(&command);
     }
-    line_length = 0;
+    lines[line].length = 0;
     return 1;
 }
 
@@ -87,7 +91,7 @@ static void serve(long events, int full)
 
     info.flags = full ? KPR_FULL : 0;
     info.valid = events;
-    if (line_channel == CH_B)
+    if (command_channel == CH_B)
         say("agent\r\n");
     kpr_agent(&info);
 }
