@@ -19,8 +19,9 @@ import pytest
 
 pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
 
-from kprof.analysis import Summary, summarise
+from kprof.analysis import Summary, summarise, timeline
 from kprof.analysis.summary import FunctionFigures
+from kprof.analysis.tasks import interrupts
 from kprof.board import minikernel
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import DEFAULT_PHASE, DEFAULT_PPM, HZ, MD20
@@ -28,6 +29,7 @@ from kprof.board.profiler import CAPACITY, Profiler
 from kprof.board.pty import Pty
 from kprof.board.session import Plan, Session
 from kprof.board.traffic import data_stream
+from kprof.capture.model import Capture
 from kprof.capture.open import open_capture
 from kprof.instrument.job import Job
 from kprof.instrument.job import run as run_job
@@ -55,6 +57,7 @@ class Run:
     names: NameFile
     counted: dict[str, int]
     exact: bool
+    capture: Capture
     summary: Summary
     events: list[Event]
     clocks_a_us: float
@@ -85,7 +88,7 @@ def record(
         ][: capture.events]
         counted, exact = session.audit.calls(names), session.audit.exact
     clocks_a_us = HZ / 1e6 / (1 + ppm / 1e6)
-    return Run(names, counted, exact, summarise(capture, names), events, clocks_a_us)
+    return Run(names, counted, exact, capture, summarise(capture, names), events, clocks_a_us)
 
 
 def with_stack(board: MD20, stacks: list[int]) -> None:
@@ -119,6 +122,21 @@ def test_call_counts_equal_those_of_the_kernel(run: Run) -> None:
     # What is not counted is not called: the bodies of tasks, and what runs before the recording.
     assert set(analysed) == set(counted)
     assert len(counted) > 40
+
+
+def test_the_latency_of_the_clock_interrupt(run: Run) -> None:
+    lines = timeline(run.capture, run.names)
+    clock = [entry.name for entry in lines.functions].index("clock")
+    beat = interrupts(lines, [clock])[0].beat
+    assert beat is not None
+    assert beat.period == pytest.approx(10_000 * (1 + DEFAULT_PPM / 1e6), abs=0.02)
+    # The timer asks every 10 ms of the board's time: what an entry is behind that is its latency.
+    tag = lines.functions[clock].entry_tag
+    behind = [event.clock % (HZ // 100) for event in run.events if event.tag == tag]
+    assert len(behind) == len(beat.late) > 100
+    for late, truth in zip(beat.late.tolist(), behind, strict=True):
+        assert late == pytest.approx((truth - min(behind)) / run.clocks_a_us, abs=1.5)
+    assert beat.late.max() > 0
 
 
 def test_net_times_equal_the_clocks_of_the_emulator(run: Run) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kprof.analysis.beat import Beat, find_beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.measures import Measure
 from kprof.analysis.states import MARK_INLINE, MARK_OUT, OPEN, ORPHAN
@@ -75,12 +76,15 @@ class Interrupt:
         Times from one entry to the next.
     nested
         The most interrupts that it ran on top of.
+    beat
+        Where it comes at a steady beat: how late; else None.
     """
 
     function: int
     duration: Measure
     period: Measure
     nested: int
+    beat: Beat | None
 
 
 def slices(timeline: Timeline) -> Slices:
@@ -185,7 +189,11 @@ def interrupts(timeline: Timeline, functions: list[int]) -> list[Interrupt]:
         period = entries[1:] - entries[:-1]
         found.append(
             Interrupt(
-                function, Measure.of(own), Measure.of(period), int(level[rows].max(initial=0))
+                function,
+                Measure.of(own),
+                Measure.of(period),
+                int(level[rows].max(initial=0)),
+                find_beat(entries),
             )
         )
     return found

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from kprof.analysis.beat import Beat
 from kprof.analysis.calls import Timeline
+from kprof.analysis.measures import Measure
 from kprof.analysis.states import INNER, OPEN, ORPHAN
 from kprof.analysis.tasks import (
     interrupt_functions,
@@ -80,9 +82,18 @@ def interrupts_json(timeline: Timeline, named: tuple[str, ...] = ()) -> dict[str
                 "duration": distribution_json(one.duration, units),
                 "period": distribution_json(one.period, units),
                 "nested": one.nested,
+                "beat": None if one.beat is None else _beat_json(one.beat, units),
             }
             for one in interrupts(timeline, interrupt_functions(timeline, named))
         ]
+    }
+
+
+def _beat_json(beat: Beat, units: Units) -> dict[str, Any]:
+    return {
+        "period_us": units.us(beat.period),
+        "latency_above_least": distribution_json(Measure.of(beat.late), units),
+        "missed": beat.missed,
     }
 
 
@@ -111,13 +122,13 @@ def strip(timeline: Timeline, columns: int) -> str:
 def interrupt_lines(timeline: Timeline, named: tuple[str, ...] = ()) -> Iterator[str]:
     """Which functions are interrupts, how long and how often, and what they do to the others.
 
-    What the device waited before its handler ran is not in the events; how regularly the
-    handler came is.
+    What a device waited before its handler ran is not in the events, but for those that ask at a
+    steady beat (`kprof.analysis.beat`); of the others it is said how regularly the handler came.
     """
     units = Units(timeline.info.clock_hz)
     functions = interrupt_functions(timeline, named)
     if not functions:
-        yield "no interrupts: no function was seen both alone and on three others (name it: --irq)"
+        yield "no interrupts: no function was seen both alone and on two others (name it: --irq)"
         return
     names = [safe_name(entry.name) for entry in timeline.functions]
     yield "interrupts ({}): {}".format(
@@ -130,9 +141,17 @@ def interrupt_lines(timeline: Timeline, named: tuple[str, ...] = ()) -> Iterator
         )
         if interrupt.period.count:
             yield "  period: " + figures_text(interrupt.period, units)
+        if interrupt.beat is not None:
+            yield from _beat_lines(interrupt.beat, units)
         yield f"  on top of at most {interrupt.nested} other interrupts"
     yield ""
     yield from _without(timeline, functions, names, units)
+
+
+def _beat_lines(beat: Beat, units: Units) -> Iterator[str]:
+    yield (f"  latency, less its least: {figures_text(Measure.of(beat.late), units)}")
+    missed = f"; {beat.missed} beats without it" if beat.missed else ""
+    yield f"  by its beat of {units.us(beat.period):.2f} us{missed}"
 
 
 def _without(
