@@ -14,20 +14,12 @@ from pathlib import Path
 from kprof.board.eprom import EPROM_BYTES, ERASED, MOST_EPROMS
 from kprof.errors import BoardError
 from kprof.files import read_bytes
+from kprof.symbols import MAGIC, Symbol, read_symbols
 
 _EM_68K = 4
 _ET_EXEC = 2
 _PT_LOAD = 1
-_SHT_SYMTAB = 2
 _MOST_BYTES = MOST_EPROMS * EPROM_BYTES
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A symbol of the kernel: address and size in bytes."""
-
-    address: int
-    size: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ def load_kernel(path: Path | str) -> KernelImage:
         It is not for this board; the message says why.
     """
     data = read_bytes(path)
-    if data[:4] == b"\x7fELF":
+    if data[:4] == MAGIC:
         try:
             return parse_elf(data, str(path))
         except struct.error as error:
@@ -80,7 +72,7 @@ def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
     """The image in an ELF file's bytes; raises `BoardError`, or `struct.error` where it is cut."""
     if data[4:6] != b"\x01\x02":
         raise BoardError(f"{source}: not a 32-bit big-endian ELF file; is it built for the 68k?")
-    kind, machine, _, entry, segments, sections = struct.unpack_from(">HHIIII", data, 16)
+    kind, machine, _, entry, segments = struct.unpack_from(">HHIII", data, 16)
     if machine != _EM_68K:
         raise BoardError(f"{source}: ELF machine {machine}; expected {_EM_68K}, the 68k")
     if kind != _ET_EXEC:
@@ -104,8 +96,7 @@ def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
             memory.append((address, content))
     if not eprom and not memory:
         raise BoardError(f"{source}: nothing to load in it")
-    symbols = _symbols(data, sections, section_size, section_count)
-    return KernelImage(_burn(eprom), tuple(memory), entry, symbols)
+    return KernelImage(_burn(eprom), tuple(memory), entry, dict(read_symbols(data)))
 
 
 def _burn(segments: dict[int, bytes]) -> bytes:
@@ -114,22 +105,3 @@ def _burn(segments: dict[int, bytes]) -> bytes:
     for address, content in segments.items():
         image[address : address + len(content)] = content
     return bytes(image)
-
-
-def _symbols(data: bytes, sections: int, entry_size: int, count: int) -> dict[str, Symbol]:
-    symbols: dict[str, Symbol] = {}
-    headers = [
-        struct.unpack_from(">10I", data, sections + number * entry_size) for number in range(count)
-    ]
-    for header in headers:
-        if header[1] != _SHT_SYMTAB or header[6] >= count:
-            continue
-        strings = headers[header[6]][4]
-        for at in range(header[4], header[4] + header[5], 16):
-            name_at, address, size = struct.unpack_from(">III", data, at)
-            start = strings + name_at
-            name = data[start : data.find(b"\0", start)].decode("latin-1")
-            if name:
-                symbols[name] = Symbol(address, size)
-        break  # an ELF file has one symbol table
-    return symbols

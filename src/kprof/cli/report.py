@@ -31,6 +31,7 @@ from kprof.cli.terminal import look_options
 @click.option("--tasks", "contexts", is_flag=True, help="Contexts: time, slices, a time line.")
 @click.option("-f", "--output-fields", "fields", metavar="A,B", help="Columns; +A adds to some.")
 @click.option("-s", "--sort", metavar="A,B", help="Order of the rows: self, total, call, ...")
+@click.option("--elf", metavar="FILE", help="The linked program, for -f +size.")
 @click.option("--never", is_flag=True, help="List the functions that never ran.")
 @click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
 @filter_options

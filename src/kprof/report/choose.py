@@ -155,13 +155,14 @@ def _statistics_text(statistics: Statistics, request: Request) -> Iterator[str]:
     from kprof.report.summary import summary_text
 
     keys = [key for key in (request.sort or "").split(",") if key]
+    sizes = _sizes(request)
     summary = statistics.summary()
     if request.fields is None:
-        order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys))}
+        order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys, sizes))}
         rows = sorted(summary.functions, key=lambda row: order[row.entry.name])
         yield summary_text(summary._replace(functions=tuple(rows)))
     else:
-        table = field_table(statistics, parse_fields(request.fields), keys)
+        table = field_table(statistics, parse_fields(request.fields), keys, sizes)
         yield summary_text(summary, table)
     if request.never:
         from kprof.report.units import safe_name
@@ -175,14 +176,23 @@ def _statistics_json(statistics: Statistics, request: Request) -> dict[str, Any]
     from kprof.report.summary import summary_json
 
     keys = [key for key in (request.sort or "").split(",") if key]
-    order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys))}
+    sizes = _sizes(request)
+    order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys, sizes))}
     value = summary_json(statistics.summary())
     value["functions"].sort(key=lambda row: order[row["name"]])
     if request.fields is not None:
-        value["fields"] = field_rows(statistics, parse_fields(request.fields), keys)
+        value["fields"] = field_rows(statistics, parse_fields(request.fields), keys, sizes)
     if request.never:
         value["never"] = [entry.name for entry in statistics.never]
     return value
+
+
+def _sizes(request: Request) -> dict[str, int] | None:
+    if request.elf is None:
+        return None
+    from kprof.symbols import function_sizes
+
+    return function_sizes(request.elf)
 
 
 def kept_mask(lines: Timeline, request: Request) -> Mask | None:

@@ -3,13 +3,14 @@
 The names are uftrace's: ``total`` is elapsed time on the processor, ``self`` net time; ``wall``
 includes the time switched out and ``blocked`` is the difference. -avg, -min, -max, -stdv and
 percentiles are over complete calls; percentiles alone are of self, as the paper's max/avg/min are.
+``size`` is bytes of code.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kprof.analysis.measures import Measure
 from kprof.analysis.statistics import FunctionStatistics, Statistics
@@ -17,6 +18,7 @@ from kprof.errors import UsageError
 from kprof.report.units import Units, percent, safe_name
 
 Value = int | float | str | None
+Sizes = Mapping[str, int] | None
 _KINDS = {"total": "whole", "self": "own", "wall": "real", "blocked": "blocked"}
 _SHAPES = ("avg", "min", "max", "stdv")
 _ALIASES = {
@@ -57,7 +59,9 @@ def parse_fields(text: str, option: str = "-f") -> list[str]:
     return start + [_field(name.strip(), option) for name in text.lstrip("+").split(",") if name]
 
 
-def sort_rows(statistics: Statistics, keys: Sequence[str]) -> list[FunctionStatistics]:
+def sort_rows(
+    statistics: Statistics, keys: Sequence[str], sizes: Sizes = None
+) -> list[FunctionStatistics]:
     """The functions by these fields, the largest first; names in their own order."""
     rows = sorted(statistics.functions.values(), key=lambda f: f.entry.name)
     for key in reversed(keys or ["self"]):
@@ -65,19 +69,25 @@ def sort_rows(statistics: Statistics, keys: Sequence[str]) -> list[FunctionStati
         if name == "name":
             rows.sort(key=lambda f: f.entry.name)
         else:
-            value = _reader(name, statistics)
+            value = _reader(name, statistics, sizes)
             rows.sort(key=lambda f, value=value: _order(value(f)))  # type: ignore[misc]
     return rows
 
 
 def field_rows(
-    statistics: Statistics, fields: Sequence[str], keys: Sequence[str]
+    statistics: Statistics, fields: Sequence[str], keys: Sequence[str], sizes: Sizes = None
 ) -> list[dict[str, Value]]:
-    """A row of values for every function, times in microseconds."""
-    readers = [(name, _reader(name, statistics)) for name in fields if name != "name"]
+    """A row of values for every function, times in microseconds.
+
+    Parameters
+    ----------
+    sizes
+        The functions' sizes in bytes by their name (`kprof.symbols`), where they are known.
+    """
+    readers = [(name, _reader(name, statistics, sizes)) for name in fields if name != "name"]
     units = Units(statistics.info.clock_hz)
     rows: list[dict[str, Value]] = []
-    for function in sort_rows(statistics, keys):
+    for function in sort_rows(statistics, keys, sizes):
         row: dict[str, Value] = {}
         for name, read in readers:
             row[name] = _in_us(read(function), name, units)
@@ -86,11 +96,13 @@ def field_rows(
     return rows
 
 
-def field_table(statistics: Statistics, fields: Sequence[str], keys: Sequence[str]) -> list[str]:
+def field_table(
+    statistics: Statistics, fields: Sequence[str], keys: Sequence[str], sizes: Sizes = None
+) -> list[str]:
     """The lines of the table."""
     shown = [name for name in fields if name != "name"]
     cells = [[*(_title(name) for name in shown), "name"]]
-    for row in field_rows(statistics, shown, keys):
+    for row in field_rows(statistics, shown, keys, sizes):
         cells.append([*(_text(row[name], name) for name in shown), safe_name(str(row["name"]))])
     widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
     return [
@@ -111,12 +123,18 @@ def _field(name: str, option: str) -> str:
     raise UsageError(f"{option} {name}: is no field; {hint}")
 
 
-def _reader(name: str, statistics: Statistics) -> Callable[[FunctionStatistics], Value]:
+def _reader(
+    name: str, statistics: Statistics, sizes: Sizes
+) -> Callable[[FunctionStatistics], Value]:
     ledger = statistics.ledger
     if name == "call":
         return lambda f: f.calls
     if name == "size":
-        return lambda _: None  # a name file does not know how large a function is
+        if sizes is None:
+            raise UsageError(
+                "size: a name file does not know it; give the program too (--elf FILE)"
+            )
+        return lambda f: sizes.get(f.entry.name)
     if name == "pct_real":
         return lambda f: percent(f.net, ledger.elapsed)
     if name == "pct_net":

@@ -24,6 +24,8 @@ class Request:
         The filters, see `kprof.analysis.filters.Filter`.
     fields, sort, never
         Of the summary.
+    elf
+        The program, for the sizes of its functions.
     irqs
         Functions named as interrupts.
     """
@@ -44,6 +46,7 @@ class Request:
     fields: str | None = None
     sort: str | None = None
     never: bool = False
+    elf: str | None = None
     trigger_cost: str | None = None
     irqs: tuple[str, ...] = field(default=())
 
@@ -57,8 +60,10 @@ def make_request(options: dict[str, object]) -> Request:
     Raises
     ------
     UsageError
-        Two questions were asked at once.
+        Two questions were asked at once, or a program was given that none needs.
     """
+    if options.get("elf") and "size" not in f"{options['fields']},{options['sort']}":
+        raise UsageError("--elf is for the functions' sizes; expected -f +size with it")
     asked = [name for name in _QUESTIONS if options.get(name) not in (None, False)]
     if options.get("slower_than") is not None:
         asked.append("slower-than")
