@@ -113,5 +113,5 @@ def test_the_page_from_the_command_line(source: Path, tmp_path: Path) -> None:
     assert report("--html", "-").stdout == plain
     refused = report("--sources")
     assert refused.returncode == 2
-    assert "expected --html FILE" in refused.stderr
+    assert "is for the page (--html FILE)" in refused.stderr
     assert source.exists()

@@ -87,7 +87,9 @@ class Calls:
         return len(self.function)
 
     def select(self, keep: NDArray[np.bool_]) -> Calls:
-        """The rows where `keep` is true; `parent` becomes the nearest kept ancestor."""
+        """The rows where `keep` is true, as if they were all: `parent` becomes the nearest kept
+        ancestor, and INNER are those with a kept call of their function around them.
+        """
         rows = np.cumsum(keep) - 1
         parent = self.parent.copy()
         while True:
@@ -98,7 +100,23 @@ class Calls:
         columns = {name: getattr(self, name)[keep] for name in self.__dataclass_fields__}
         kept = parent[keep]
         columns["parent"] = np.where(kept >= 0, rows[kept], -1)
+        columns["flags"] = _inner_flags(columns["function"], columns["parent"], columns["flags"])
         return Calls(**columns)
+
+
+def _inner_flags(
+    function: NDArray[np.int32], parent: NDArray[np.int64], flags: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """The flags without INNER where no ancestor is of the same function."""
+    rows = np.flatnonzero(flags & INNER)
+    above = parent[rows]
+    result: NDArray[np.uint8] = flags & ~np.uint8(INNER)
+    while len(rows):
+        found = (above >= 0) & (function[above] == function[rows])
+        result[rows[found]] |= np.uint8(INNER)
+        going = (above >= 0) & ~found
+        rows, above = rows[going], parent[above[going]]
+    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import rows_of
+from kprof.analysis.filters import gathered
 from kprof.analysis.graph import paths
 from kprof.analysis.measures import Measure
 from kprof.analysis.states import ORPHAN
-from kprof.analysis.statistics import FunctionStatistics, Gather
+from kprof.analysis.statistics import FunctionStatistics
 from kprof.analysis.tasks import interrupt_functions
 
 LEVEL = 0.01
@@ -79,7 +79,7 @@ class Difference:
 
 def compare(before: Timeline, after: Timeline) -> Difference:
     """Compare two captures; functions are the same where their names are."""
-    first, second = _gathered(before), _gathered(after)
+    first, second = gathered(before, before.calls), gathered(after, after.calls)
     names = sorted({*first, *second})
     chances = _corrected(
         {
@@ -168,12 +168,6 @@ def _change(
     return FunctionChange(
         name, before, after, chance, large and chance < LEVEL, step * after.complete
     )
-
-
-def _gathered(timeline: Timeline) -> dict[str, FunctionStatistics]:
-    gather = Gather(timeline.functions)
-    gather.add(rows_of(timeline.calls, np.ones(len(timeline.calls), np.bool_)))
-    return {one.entry.name: one for one in gather.functions.values()}
 
 
 def _path_changes(before: Timeline, after: Timeline) -> tuple[PathChange, ...]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kprof.analysis.calls import Calls, Timeline
 from kprof.analysis.machine import Rows
 from kprof.analysis.states import MARK_INLINE
-from kprof.analysis.statistics import Gather, Statistics
+from kprof.analysis.statistics import FunctionStatistics, Gather, Statistics
 from kprof.errors import UsageError
 from kprof.names import NameEntry
 
@@ -70,7 +70,8 @@ class Filter:
         Raises
         ------
         UsageError
-            A pattern is no regular expression, or matches no function of the name file.
+            A pattern is no regular expression, or matches no function of the name file; there is
+            no such context.
         """
         calls = timeline.calls
         keep = np.ones(len(calls), np.bool_)
@@ -93,6 +94,12 @@ class Filter:
         if self.end is not None:
             keep &= calls.entry <= self.end
         if self.tasks:
+            for task in self.tasks:
+                if not 0 <= task <= timeline.contexts:
+                    raise UsageError(
+                        f"--task {task}: is no context; expected 0 (the system) to "
+                        f"{timeline.contexts} (see --tasks)"
+                    )
             keep &= np.isin(calls.context, self.tasks)
         return keep
 
@@ -140,10 +147,7 @@ def filtered_statistics(timeline: Timeline, keep: Mask, statistics: Statistics) 
     statistics
         Those of the whole capture.
     """
-    rows = rows_of(timeline.calls, keep)
-    gather = Gather(timeline.functions)
-    gather.add(rows)
-    functions = {f.entry.name: f for f in gather.functions.values()}
+    functions = gathered(timeline, timeline.calls.select(keep))
     net = sum(f.net for f in functions.values())
     ledger = timeline.ledger._replace(net=net, left_out=timeline.ledger.net - net)
     return replace(
@@ -151,25 +155,28 @@ def filtered_statistics(timeline: Timeline, keep: Mask, statistics: Statistics) 
         ledger=ledger,
         functions=functions,
         inlines=_inlines(timeline, kept_marks(timeline, keep)),
-        never=(),
     )
 
 
-def rows_of(calls: Calls, keep: Mask) -> Rows:
-    """Rows as the replay makes them, of the calls that stay."""
+def gathered(timeline: Timeline, calls: Calls) -> dict[str, FunctionStatistics]:
+    """The statistics of these calls, by their functions' names."""
     none = np.empty(0, np.int64)
-    return Rows(
-        calls.function[keep].astype(np.int64),
-        calls.elapsed[keep],
-        calls.net[keep],
-        (calls.wall - calls.elapsed)[keep],
-        calls.flags[keep].astype(np.int64),
-        none, none, none, none, none, none,
+    gather = Gather(timeline.functions)
+    gather.add(
+        Rows(
+            calls.function.astype(np.int64),
+            calls.elapsed,
+            calls.net,
+            calls.wall - calls.elapsed,
+            calls.flags.astype(np.int64),
+            none, none, none, none, none, none,
+        )
     )  # fmt: skip
+    return {f.entry.name: f for f in gather.functions.values()}
 
 
 def kept_marks(timeline: Timeline, keep: Mask) -> Mask:
-    """Which marks stay: inline triggers in a call that stays, switches while one is open.
+    """Which marks stay: inline triggers in a call that stays, switches of a context with one open.
 
     What is outside all calls stays where every call does.
     """
@@ -177,11 +184,16 @@ def kept_marks(timeline: Timeline, keep: Mask) -> Mask:
     inside = marks.parent >= 0
     kept = np.full(len(marks), bool(keep.all()))
     kept[inside] = keep[marks.parent[inside]]
-    change = np.zeros(timeline.events + 2, np.int64)
-    np.add.at(change, calls.entry_event[keep], 1)
-    np.add.at(change, calls.exit_event[keep] + 1, -1)
     switch = marks.kind != MARK_INLINE
-    kept[switch] |= np.cumsum(change)[marks.event[switch]] > 0
+    for context in np.unique(marks.context[switch]).tolist():
+        mine = keep & (calls.context == context)
+        begun = np.sort(calls.entry_event[mine])
+        ended = np.sort(calls.exit_event[mine])
+        here = switch & (marks.context == context)
+        open_calls = np.searchsorted(begun, marks.event[here], "right") - np.searchsorted(
+            ended, marks.event[here], "left"
+        )
+        kept[here] |= open_calls > 0
     return kept
 
 

@@ -100,6 +100,27 @@ def backtraces(root: Node, function: int) -> list[tuple[tuple[int, ...], Node]]:
     return sorted(found, key=lambda item: (-item[1].total, item[0]))
 
 
+def callers(root: Node, function: int) -> list[tuple[int, Node]]:
+    """The direct callers of a function (-1: nothing that is known), and its figures from each.
+
+    The total from a caller counts the outermost call only where one is inside another.
+    """
+    found: dict[int, Node] = {}
+    open_nodes: list[tuple[Node, frozenset[int]]] = [(root, frozenset())]
+    while open_nodes:
+        node, around = open_nodes.pop()
+        for inside in node.inside.values():
+            within = around
+            if inside.function == function:
+                row = found.setdefault(node.function, Node(function))
+                row.calls += inside.calls
+                row.own += inside.own
+                row.total += 0 if node.function in around else inside.total
+                within = around | {node.function}
+            open_nodes.append((inside, within))
+    return sorted(found.items(), key=lambda item: (-item[1].total, item[0]))
+
+
 def callees(root: Node, function: int) -> Node:
     """One tree of all that is called from a function, whoever called it.
 

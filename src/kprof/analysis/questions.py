@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Mask, below
+from kprof.analysis.filters import Mask, below, kept_marks
 from kprof.analysis.states import MARK_INLINE, OPEN, ORPHAN
 from kprof.errors import UsageError
 
@@ -40,9 +40,13 @@ def calls_of(timeline: Timeline, function: int) -> NDArray[np.int64]:
     return np.flatnonzero((calls.function == function) & complete)
 
 
-def worst_calls(timeline: Timeline, function: int, many: int) -> NDArray[np.int64]:
+def worst_calls(
+    timeline: Timeline, function: int, many: int, keep: Mask | None = None
+) -> NDArray[np.int64]:
     """The rows of the complete calls with the largest elapsed time, the worst first."""
     rows = calls_of(timeline, function)
+    if keep is not None:
+        rows = rows[keep[rows]]
     order = np.argsort(-timeline.calls.elapsed[rows], kind="stable")
     return rows[order[:many]]
 
@@ -55,15 +59,27 @@ def inside_of(timeline: Timeline, row: int) -> Mask:
 
 
 def around(timeline: Timeline, time: int, events: int) -> tuple[int, int]:
-    """The first and last event of the `events` before and after a time."""
+    """The first and last event of the `events` before and after a time.
+
+    Raises
+    ------
+    UsageError
+        The time is after the last event.
+    """
+    if time > timeline.ledger.elapsed:
+        end = round(timeline.ledger.elapsed / timeline.info.clock_hz * 1_000_000)
+        raise UsageError(f"--around: a time after the run's last event; expected at most {end}us")
     place = int(np.searchsorted(timeline.times, time))
     return max(0, place - events), min(timeline.events - 1, place + events - 1)
 
 
-def intervals(timeline: Timeline, first: str, second: str) -> tuple[NDArray[np.int64], int]:
+def intervals(
+    timeline: Timeline, first: str, second: str, keep: Mask | None = None
+) -> tuple[NDArray[np.int64], int]:
     """Times from each inline trigger `first` to the next `second`, in ticks; how many had none.
 
-    A `first` that is followed by another `first` before a `second` counts as having none.
+    A `first` that is followed by another `first` before a `second` counts as having none. With
+    `keep` only the triggers in these calls count.
 
     Raises
     ------
@@ -76,6 +92,8 @@ def intervals(timeline: Timeline, first: str, second: str) -> tuple[NDArray[np.i
             raise UsageError(f"{name}: no inline trigger of the name file{near(name, names)}")
     marks = timeline.marks
     inline = marks.kind == MARK_INLINE
+    if keep is not None:
+        inline &= kept_marks(timeline, keep)
     name, time = marks.name[inline], marks.time[inline]
     start, end = names.index(first), names.index(second)
     begins = np.flatnonzero(name == start)

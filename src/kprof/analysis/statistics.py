@@ -58,6 +58,20 @@ class FunctionStatistics:
     real: Measure = field(default_factory=Measure)
     blocked: Measure = field(default_factory=Measure)
 
+    def figures(self) -> FunctionFigures:
+        """What the summary prints of it."""
+        return FunctionFigures(
+            entry=self.entry,
+            calls=self.calls,
+            complete=self.complete,
+            elapsed=self.elapsed,
+            net=self.net,
+            wall=self.wall,
+            max=self.own.most,
+            avg=self.own.total // self.own.count if self.own.count else None,
+            min=self.own.least,
+        )
+
     def merge(self, other: FunctionStatistics) -> None:
         """Add the calls of another."""
         for name in ("calls", "complete", "orphans", "opens", "unwound", "elapsed", "net", "wall"):
@@ -99,20 +113,7 @@ class Statistics:
 
     def summary(self) -> Summary:
         """The same as the summary's figures, by net time."""
-        rows = [
-            FunctionFigures(
-                entry=f.entry,
-                calls=f.calls,
-                complete=f.complete,
-                elapsed=f.elapsed,
-                net=f.net,
-                wall=f.wall,
-                max=f.own.most,
-                avg=f.own.total // f.own.count if f.own.count else None,
-                min=f.own.least,
-            )
-            for f in sorted(self.functions.values(), key=lambda f: -f.net)
-        ]
+        rows = [f.figures() for f in sorted(self.functions.values(), key=lambda f: -f.net)]
         inlines = tuple(self.inlines.values())
         return Summary(
             self.info,

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kprof.capture.model import Capture
+from kprof.cli.applies import check_options, report_name
 from kprof.cli.choices import STATISTICS_ENDING
 from kprof.cli.output import write_product
 from kprof.cli.source import open_with_names
 from kprof.errors import UsageError
 from kprof.names import NameFile
-from kprof.report.choose import merged_parts, report_parts, statistics_of
+from kprof.report.choose import has_filter, merged_parts, report_parts, statistics_of
 from kprof.report.request import Request, make_request
 
 if TYPE_CHECKING:
@@ -29,17 +30,16 @@ def run_report(options: dict[str, Any]) -> None:
     request = _with_tasks(request, chosen)
     dumps: Sequence[str] = options["dumps"]
     target = Path(options["output"])
-    if len(dumps) > 1 or _is_saved(dumps[0]):
-        if request.what != "summary" or options["html"] is not None:
-            raise UsageError(
-                "several captures, and saved statistics, have only a summary; expected one capture "
-                "for the rest"
-            )
+    several = len(dumps) > 1 or _is_saved(dumps[0])
+    check_options(options, report_name(request.what, options), several=several)
+    if several:
         parts = load_many(dumps, options, request)
         _save(parts, options["save"])
         write_product(target, merged_parts(parts, request))
         return
     run = open_one(dumps[0], options)
+    if options["save"] is not None:
+        _save([statistics_of(*run, request)], options["save"])
     if options["html"] is not None:
         from kprof.cli.page import write_page
 
@@ -53,14 +53,6 @@ def run_report(options: dict[str, Any]) -> None:
             with_sources=options["sources"],
         )
         return
-    for option in ("diff_with", "sources"):
-        if options[option]:
-            raise UsageError(
-                f"--{option.replace('_', '-')} is for the page; expected --html FILE with it"
-                " (kprof diff compares two runs in text)"
-            )
-    if options["save"] is not None:
-        _save([statistics_of(*run, request)], options["save"])
     paged = request.form == "text" and request.what in _PAGED
     write_product(target, _dressed(report_parts(*run, request), run, request, options), paged=paged)
 
@@ -95,9 +87,26 @@ def open_one(dump: str, options: dict[str, Any]) -> tuple[Capture, NameFile]:
 
 
 def load_many(dumps: Sequence[str], options: dict[str, Any], request: Request) -> list[Statistics]:
-    """The statistics of captures, and of saved statistics, in their order."""
+    """The statistics of captures, and of saved statistics, in their order.
+
+    Raises
+    ------
+    UsageError
+        Saved statistics were to be made in another way than they are.
+    """
     from kprof.analysis.saved import read_statistics
 
+    saved = [dump for dump in dumps if _is_saved(dump)]
+    if saved and (has_filter(request) or request.trigger_cost is not None):
+        raise UsageError(
+            f"{saved[0]}: is saved statistics: filters and --trigger-cost come too late for it; "
+            "expected the capture"
+        )
+    for option in ("names", "valid", "previous", "record_order"):
+        if options[option] is not None and len(saved) == len(dumps):
+            raise UsageError(
+                f"--{option.replace('_', '-')} is for captures; {saved[0]} is saved statistics"
+            )
     return [
         read_statistics(Path(dump))
         if _is_saved(dump)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from kprof.analysis.calls import Timeline, timeline
 from kprof.analysis.filters import Mask
 from kprof.analysis.measures import Measure
@@ -32,10 +30,11 @@ def answer(capture: Capture, names: NameFile, request: Request) -> Iterator[str]
     lines = timeline(capture, names, trigger_cost=trigger_cost(capture, request))
     keep = kept_mask(lines, request)
     if request.form == "json":
-        yield as_json(_json(lines, keep, request))
+        value = _json(lines, keep, request)
+        yield as_json(value if keep is None else {**value, "left_out": _left_out_json(lines, keep)})
         return
     yield from in_blocks(_text(lines, keep, request))
-    if keep is not None and request.what in ("trace", "graph"):
+    if keep is not None:
         yield _left_out(lines, keep)
 
 
@@ -60,15 +59,16 @@ def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]
             f"{name}, self (net)", Measure.of(lines.calls.net[rows]), units
         )
     elif what == "worst":
-        yield from _worst(lines, subject[0], request.many, units)
+        yield from _worst(lines, subject[0], request.many, keep, units)
     elif what == "around":
-        yield from trace_lines(lines, *_around(lines, request))
+        yield from trace_lines(lines, *_around(lines, request, keep))
     elif what == "between":
-        times, lonely = intervals(lines, subject[0], subject[1])
+        times, lonely = intervals(lines, subject[0], subject[1], keep)
         title = f"{safe_name(subject[0])} to {safe_name(subject[1])}"
         yield from distribution_lines(title, Measure.of(times), units)
         if lonely:
-            yield f"  {lonely} {safe_name(subject[0])} without a {safe_name(subject[1])} after it"
+            first, second = (safe_name(name) for name in subject)
+            yield f"  {lonely} {first} without a {second} before the next {first}"
     elif what == "interrupts":
         from kprof.report.tasks import interrupt_lines
 
@@ -85,7 +85,7 @@ def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any
     if what == "graph":
         from kprof.report.graph import graph_json
 
-        return graph_json(lines, keep)
+        return graph_json(lines, subject[0] if subject else "", keep)
     if what == "hist":
         rows = _kept_rows(lines, keep, function_number(lines, subject[0]))
         return {
@@ -94,7 +94,7 @@ def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any
             "self": distribution_json(Measure.of(lines.calls.net[rows]), units),
         }
     if what == "between":
-        times, lonely = intervals(lines, subject[0], subject[1])
+        times, lonely = intervals(lines, subject[0], subject[1], keep)
         return {**distribution_json(Measure.of(times), units), "without": lonely}
     if what == "interrupts":
         from kprof.report.tasks import interrupts_json
@@ -105,29 +105,36 @@ def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any
 
         return tasks_json(lines)
     if what == "worst":
-        function = function_number(lines, subject[0])
-        keep = np.zeros(len(lines.calls), np.bool_)
-        for row in worst_calls(lines, function, request.many).tolist():
-            keep |= inside_of(lines, row)
+        rows = worst_calls(lines, function_number(lines, subject[0]), request.many, keep)
+        return {
+            "name": subject[0],
+            "worst": [trace_json(lines, _inside(lines, row, keep)) for row in rows.tolist()],
+        }
     if what == "around":
-        keep, _ = _around(lines, request)
+        keep, _ = _around(lines, request, keep)
     return trace_json(lines, keep)
 
 
-def _worst(lines: Timeline, name: str, many: int, units: Units) -> Iterator[str]:
-    rows = worst_calls(lines, function_number(lines, name), many)
+def _worst(lines: Timeline, name: str, many: int, keep: Mask | None, units: Units) -> Iterator[str]:
+    rows = worst_calls(lines, function_number(lines, name), many, keep)
     for place, row in enumerate(rows.tolist()):
         if place:
             yield ""
         total, net = (units.text(int(c[row])) for c in (lines.calls.elapsed, lines.calls.net))
         yield f"# {place + 1}: {safe_name(name)}, {total} us total, {net} us net"
         span = (int(lines.calls.entry_event[row]), int(lines.calls.exit_event[row]))
-        yield from trace_lines(lines, inside_of(lines, row), span, int(lines.calls.depth[row]))
+        inside = _inside(lines, row, keep)
+        yield from trace_lines(lines, inside, span, int(lines.calls.depth[row]))
     if not len(rows):
         yield f"{safe_name(name)}: no complete call"
 
 
-def _around(lines: Timeline, request: Request) -> tuple[Mask, tuple[int, int]]:
+def _inside(lines: Timeline, row: int, keep: Mask | None) -> Mask:
+    inside = inside_of(lines, row)
+    return inside if keep is None else inside & keep
+
+
+def _around(lines: Timeline, request: Request, keep: Mask | None) -> tuple[Mask, tuple[int, int]]:
     """The calls that run at the events around a time, and those events."""
     import math
 
@@ -135,8 +142,8 @@ def _around(lines: Timeline, request: Request) -> tuple[Mask, tuple[int, int]]:
 
     time = math.floor(to_ticks(parse_time(request.subject[0], "--around"), lines.info.clock_hz))
     first, last = around(lines, time, 2 * request.many)
-    keep: Mask = (lines.calls.entry_event <= last) & (lines.calls.exit_event >= first)
-    return keep, (first, last)
+    near: Mask = (lines.calls.entry_event <= last) & (lines.calls.exit_event >= first)
+    return near if keep is None else near & keep, (first, last)
 
 
 def _kept_rows(lines: Timeline, keep: Mask | None, function: int) -> Any:
@@ -150,3 +157,8 @@ def _left_out(lines: Timeline, keep: Mask) -> str:
     share = percent(net, lines.ledger.elapsed)
     calls = int((~keep).sum())
     return f"# left out by filters: {calls} calls, {units.text(net)} us net ({share:.2f}%)\n"
+
+
+def _left_out_json(lines: Timeline, keep: Mask) -> dict[str, Any]:
+    net = int(lines.calls.net[~keep].sum())
+    return {"calls": int((~keep).sum()), "net_us": Units(lines.info.clock_hz).value(net)}

@@ -79,6 +79,9 @@ def filter_of(info: CaptureInfo, request: Request) -> Filter:
     least = start = end = None
     if request.least is not None:
         least = math.ceil(to_ticks(parse_time(request.least, "-t"), hz))
+    if request.slower is not None:
+        ticks = to_ticks(parse_time(request.slower, "--slower-than"), hz)
+        least = max(least or 0, math.floor(ticks) + 1)
     if request.span is not None:
         first, last = parse_range(request.span, "-r")
         start = None if first is None else math.ceil(to_ticks(first, hz))
@@ -129,7 +132,7 @@ def as_json(value: dict[str, Any]) -> str:
 
 def _summary(capture: Capture, names: NameFile, request: Request) -> Iterator[str]:
     plain = request.fields is None and request.sort in _SUMMARY_SORTS and not request.never
-    if plain and not _has_filter(request):
+    if plain and not has_filter(request):
         from kprof.analysis.summary import summarise
         from kprof.report.summary import summary_json, summary_text
 
@@ -144,9 +147,10 @@ def _summary(capture: Capture, names: NameFile, request: Request) -> Iterator[st
         yield from _statistics_text(statistics, request)
 
 
-def _has_filter(request: Request) -> bool:
+def has_filter(request: Request) -> bool:
+    """Does the request leave out any calls?"""
     plain = Request()
-    names = ("only", "without", "callers", "hide", "depth", "least", "span", "tasks")
+    names = ("only", "without", "callers", "hide", "depth", "least", "slower", "span", "tasks")
     return any(getattr(request, name) != getattr(plain, name) for name in names)
 
 
@@ -197,6 +201,6 @@ def _sizes(request: Request) -> dict[str, int] | None:
 
 def kept_mask(lines: Timeline, request: Request) -> Mask | None:
     """The mask of the request's filters, or None where it has none."""
-    if not _has_filter(request):
+    if not has_filter(request):
         return None
     return filter_of(lines.info, request).mask(lines)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask
-from kprof.analysis.graph import Node, backtraces, call_tree, callees
+from kprof.analysis.graph import Node, backtraces, call_tree, callees, callers
 from kprof.analysis.questions import function_number
 from kprof.report.units import Units, safe_name
 
@@ -32,56 +32,73 @@ def graph_lines(timeline: Timeline, function: str, keep: Mask | None = None) -> 
     traces = backtraces(tree, number)
     yield f"# {safe_name(function)}: {sum(node.calls for _, node in traces)} calls"
     yield ""
-    yield "backtraces:"
+    yield writer.heading("backtraces")
     for above, node in traces[:_TRACES]:
         names = " <- ".join(writer.name(fn) for fn in reversed(above))
-        yield f"  {writer.figures(node)}  {names}"
+        yield f"{writer.figures(node)}  {names}"
     if len(traces) > _TRACES:
-        yield f"  and {len(traces) - _TRACES} more"
+        yield f"{'':>35}  and {len(traces) - _TRACES} more"
     yield ""
-    yield "called from:"
+    yield writer.heading("called from")
     for caller, node in callers(tree, number):
         name = "(nothing)" if caller < 0 else writer.name(caller)
-        yield f"  {writer.figures(node)}  {name}"
+        yield f"{writer.figures(node)}  {name}"
     yield ""
     yield writer.heading()
-    root = Node(-1)
-    root.inside[number] = callees(tree, number)
-    yield from writer.tree(root)
+    yield from writer.tree(_callee_tree(tree, number))
 
 
-def graph_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, object]:
-    """The call tree as a list of nodes, parents before what is inside; times in microseconds."""
+def graph_json(
+    timeline: Timeline, function: str = "", keep: Mask | None = None
+) -> dict[str, object]:
+    """The call tree as a list of nodes, parents before what is inside; times in microseconds.
+
+    Of one function: its backtraces, its figures by caller, and the tree of what it calls.
+    """
+    names = [entry.name for entry in timeline.functions]
     value = Units(timeline.info.clock_hz).value
-    rows: list[dict[str, object]] = []
-    waiting: list[tuple[int | None, Node]] = [
-        (None, node) for node in reversed(call_tree(timeline, keep).ordered())
-    ]
-    while waiting:
-        parent, node = waiting.pop()
-        row: dict[str, object] = {
-            "name": timeline.functions[node.function].name,
-            "parent": parent,
+    tree = call_tree(timeline, keep)
+
+    def figures(node: Node) -> dict[str, object]:
+        return {
             "calls": node.calls,
             "total_us": value(node.total),
             "self_us": value(node.own),
         }
+
+    if function:
+        number = function_number(timeline, function)
+        return {
+            "name": function,
+            "backtraces": [
+                {"path": [names[fn] for fn in above], **figures(node)}
+                for above, node in backtraces(tree, number)
+            ],
+            "called_from": [
+                {"name": None if caller < 0 else names[caller], **figures(node)}
+                for caller, node in callers(tree, number)
+            ],
+            "graph": _rows(_callee_tree(tree, number), names, figures),
+        }
+    return {"graph": _rows(tree, names, figures)}
+
+
+def _rows(
+    tree: Node, names: list[str], figures: Callable[[Node], dict[str, object]]
+) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    waiting: list[tuple[int | None, Node]] = [(None, node) for node in reversed(tree.ordered())]
+    while waiting:
+        parent, node = waiting.pop()
         waiting += [(len(rows), inside) for inside in reversed(node.ordered())]
-        rows.append(row)
-    return {"graph": rows}
+        rows.append({"name": names[node.function], "parent": parent, **figures(node)})
+    return rows
 
 
-def callers(tree: Node, function: int) -> list[tuple[int, Node]]:
-    """The direct callers of a function (-1: nothing that is known), and its figures from each."""
-    found: dict[int, Node] = {}
-    open_nodes = [tree]
-    while open_nodes:
-        node = open_nodes.pop()
-        for inside in node.inside.values():
-            if inside.function == function:
-                found.setdefault(node.function, Node(function)).merge(inside)
-            open_nodes.append(inside)
-    return sorted(found.items(), key=lambda item: (-item[1].total, item[0]))
+def _callee_tree(tree: Node, function: int) -> Node:
+    root = Node(-1)
+    root.inside[function] = callees(tree, function)
+    return root
 
 
 class _Writer:
@@ -92,8 +109,8 @@ class _Writer:
     def name(self, function: int) -> str:
         return self._names[function]
 
-    def heading(self) -> str:
-        return f"{'total us':>12} {'self us':>12} {'calls':>9}  call graph"
+    def heading(self, what: str = "call graph") -> str:
+        return f"{'total us':>12} {'self us':>12} {'calls':>9}  {what}"
 
     def figures(self, node: Node) -> str:
         text = self._units.text

@@ -20,6 +20,8 @@ class Request:
         The function, the time or the triggers that `what` is about.
     many
         How many calls, or how many events around.
+    slower
+        A filter: calls that took longer than this time.
     only, without, callers, hide, depth, least, span, tasks, match
         The filters, see `kprof.analysis.filters.Filter`.
     fields, sort, never
@@ -33,6 +35,7 @@ class Request:
     what: str = "summary"
     subject: tuple[str, ...] = ()
     many: int = 5
+    slower: str | None = None
     form: str = "text"
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -69,12 +72,16 @@ def make_request(options: dict[str, object]) -> Request:
         asked.append("slower-than")
     if len(asked) > 1:
         raise UsageError(f"--{' and --'.join(asked)} are different reports; expected one of them")
-    values = {name: options[name] for name in Request.__dataclass_fields__ if name in options}
+    values = {
+        name: options[name]
+        for name in Request.__dataclass_fields__
+        if options.get(name) is not None
+    }
     if not asked:
         return Request(**values)  # type: ignore[arg-type]
     what = asked[0]
     if what == "slower-than":
-        return Request(**{**values, "what": "trace", "least": options["slower_than"]})  # type: ignore[arg-type]
+        return Request(**{**values, "what": "trace", "slower": options["slower_than"]})  # type: ignore[arg-type]
     subject = options[what]
     if isinstance(subject, str):
         subject = (subject,)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Calls, Timeline
-from kprof.analysis.filters import kept_marks
-from kprof.analysis.states import INNER, MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.filters import gathered, kept_marks
+from kprof.analysis.states import MARK_INLINE
 from kprof.analysis.summary import FunctionFigures
 from kprof.report.html.page import Run
 from kprof.report.units import Units, percent
@@ -40,23 +40,5 @@ def chosen_run(run: Run, keep: NDArray[np.bool_]) -> Run:
 
 
 def _figures(line: Timeline, calls: Calls) -> tuple[FunctionFigures, ...]:
-    found = []
-    for function in np.unique(calls.function).tolist():
-        mine = calls.function == function
-        seen = mine & ((calls.flags & ORPHAN) == 0)
-        outer = mine & ((calls.flags & INNER) == 0)
-        net = calls.net[seen & ((calls.flags & OPEN) == 0)]
-        found.append(
-            FunctionFigures(
-                entry=line.functions[function],
-                calls=int(seen.sum()),
-                complete=len(net),
-                elapsed=int(calls.elapsed[outer].sum()),
-                net=int(calls.net[mine].sum()),
-                wall=int(calls.wall[outer].sum()),
-                max=int(net.max()) if len(net) else None,
-                avg=int(net.sum()) // len(net) if len(net) else None,
-                min=int(net.min()) if len(net) else None,
-            )
-        )
-    return tuple(sorted(found, key=lambda row: -row.net))
+    rows = [one.figures() for one in gathered(line, calls).values()]
+    return tuple(sorted(rows, key=lambda row: -row.net))
