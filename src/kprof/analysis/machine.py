@@ -55,6 +55,11 @@ class Machine:
         Fill all columns of the rows, and write rows for inline triggers and switches.
     fast
         Run the compiled replay, on arrays (`kprof.analysis.fast`).
+
+    Attributes
+    ----------
+    at
+        Events that are replayed; the others wait for what comes after them.
     """
 
     def __init__(self, table: TagTable, *, detail: bool = False, fast: bool = False) -> None:
@@ -65,7 +70,7 @@ class Machine:
             from kprof.analysis.fast import compiled
 
             self._fast = compiled()
-        self._at = 0
+        self.at = 0
         self._now = 0
         self._held: tuple[Any, Any] = (self._zeros(0), self._zeros(0))
         self.state: Any = self._zeros(states.STATE_SIZE)
@@ -98,11 +103,11 @@ class Machine:
         rows = self.room(stop)
         step = replay.step if self._fast is None else self._fast.step
         done, made = step(
-            new_times, new_ops, 0, stop, stop, last, self._at, self._detail, self.state,
+            new_times, new_ops, 0, stop, stop, last, self.at, self._detail, self.state,
             self._tables, self._stack, self._pool, self._queue, self._look, rows,
         )  # fmt: skip
         self._held = (new_times[done:], new_ops[done:])
-        self._at += done
+        self.at += done
         if stop:
             self._now = int(new_times[-1])
         return self._collect(rows, made)
@@ -120,10 +125,10 @@ class Machine:
         """Replay and tally the first `end` events by `code.run`; how many are done."""
         rows = self.room(end, keep=True)
         done: int = code.run(
-            times, ops, end, last, self._at, self.state, self._tables, self._stack, self._pool,
+            times, ops, end, last, self.at, self.state, self._tables, self._stack, self._pool,
             self._queue, self._look, rows, tally,
         )  # fmt: skip
-        self._at += done
+        self.at += done
         return done
 
     def end_at(self, now: int) -> None:

@@ -109,7 +109,7 @@ class StepStream:
             new_times, new_ops = clock.advance(ticks), self._table.ops[tags]
             times, ops = _joined(times, new_times), _joined(ops, new_ops)
             rows = machine.feed(new_times, new_ops)
-            done = machine._at - merger.at
+            done = machine.at - merger.at
             net += int(rows.net.sum())
             yield merger.merge(times[:done], ops[:done], rows, clock.time)
             times, ops = times[done:], ops[done:]
