@@ -18,7 +18,7 @@ from typing import Any
 from kprof.errors import MissingExtraError
 
 WORTH = 3_000_000  # events that pay for importing numba and its cache, about a second
-_WORTH_COMPILING = 40_000_000  # events that pay for compiling, about 10 seconds
+_WORTH_COMPILING = 30_000_000  # events that pay for compiling, about 7 seconds
 
 _ORDER: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("frames", ("emit", "push", "fresh", "save", "restore")),
