@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from kprof.analysis import summarise, timeline
+from kprof.analysis import fast, summarise, timeline
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import parse_names
@@ -45,9 +45,39 @@ def test_the_summary_is_the_same(wide: bool, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_calls_are_the_same() -> None:
     capture = _noise(9, 30_000)
-    plain, fast = timeline(capture, NAMES, fast=False), timeline(capture, NAMES, fast=True)
+    plain, quick = timeline(capture, NAMES, fast=False), timeline(capture, NAMES, fast=True)
     for name in plain.calls.__dataclass_fields__:
-        assert np.array_equal(getattr(plain.calls, name), getattr(fast.calls, name)), name
+        assert np.array_equal(getattr(plain.calls, name), getattr(quick.calls, name)), name
     for name in plain.marks.__dataclass_fields__:
-        assert np.array_equal(getattr(plain.marks, name), getattr(fast.marks, name)), name
-    assert plain.ledger == fast.ledger
+        assert np.array_equal(getattr(plain.marks, name), getattr(quick.marks, name)), name
+    assert plain.ledger == quick.ledger
+
+
+def test_compiled_code_is_kept_by_edition(monkeypatch: pytest.MonkeyPatch) -> None:
+    summarise(_noise(2, 100), NAMES, fast=True)
+    assert fast.pays(fast.WORTH)
+    # As after a change of any source: what was compiled before is not taken.
+    monkeypatch.setattr(fast, "edition", lambda: "another")
+    assert not fast.pays(fast.WORTH)
+    assert (
+        fast.compile_function(fast.compiled().step.py_func).py_func.__qualname__ == "step_another"
+    )
+
+
+def test_a_numba_without_the_option_that_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    real = numba.njit
+
+    def njit(**options: object) -> object:
+        if "_nrt" in options:
+            raise KeyError("Unrecognized options: {'_nrt'}")
+        return real(**{**options, "cache": False})
+
+    monkeypatch.setattr(numba, "njit", njit)
+    fast.compiled.cache_clear()
+    try:
+        capture = _noise(4, 3000)
+        assert summarise(capture, NAMES, fast=True) == summarise(capture, NAMES, fast=False)
+    finally:
+        fast.compiled.cache_clear()

@@ -58,7 +58,22 @@ def pays(events: int) -> bool:
     if events < WORTH or not available():
         return False
     cache = Path(__file__).with_name("__pycache__")
-    return events >= _WORTH_COMPILING or any(cache.glob("fused.run-*.nbi"))
+    return events >= _WORTH_COMPILING or any(cache.glob(f"fused.run_{edition()}-*.nbi"))
+
+
+@functools.cache
+def edition() -> str:
+    """A word that changes with every source of the analysis.
+
+    It is part of what numba keeps compiled code under: numba itself asks only whether the file has
+    changed that the function is in, not those of the functions and constants that it uses.
+    """
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 @functools.cache
@@ -79,29 +94,35 @@ def compiled() -> Any:
             plain = getattr(module, name)
             copy = types.FunctionType(plain.__code__, {**vars(module), **done}, name)
             copy.__module__ = module.__name__
-            done[name] = _compiler(copy)(copy)
+            done[name] = compile_function(copy, from_python=name in _FROM_PYTHON)
     return types.SimpleNamespace(**done)
 
 
-def _compiler(function: types.FunctionType) -> Any:
-    """What numba is told about a function.
+def compile_function(function: types.FunctionType, *, from_python: bool = True) -> Any:
+    """A function compiled by numba at its first call, and kept for the next runs.
 
     The arrays are not counted as references (`_nrt`): nothing here makes one, and counting takes
     several times as long as a switch of contexts. A numba without that option does count.
+
+    Parameters
+    ----------
+    from_python
+        It is called from Python, not only from other compiled functions.
     """
     import numba
 
     njit: Any = numba.njit
     code = function.__code__
+    function.__qualname__ = f"{function.__name__}_{edition()}"
     own = code.co_varnames[code.co_argcount :]
     options = {
         "cache": True,
         "nogil": True,
         "no_cfunc_wrapper": True,
-        "no_cpython_wrapper": function.__name__ not in _FROM_PYTHON,
+        "no_cpython_wrapper": not from_python,
         "locals": {name: numba.uint32 for name in _INDEXES if name in own},
     }
     try:
-        return njit(_nrt=False, **options)
+        return njit(_nrt=False, **options)(function)
     except KeyError:
-        return njit(**options)
+        return njit(**options)(function)
