@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from kprof.analysis.calls import timeline
 from kprof.analysis.compare import compare
-from kprof.cli.reporting import open_one
+from kprof.cli.source import open_two
 from kprof.errors import UsageError
-from kprof.names import find_names
 from kprof.report.choose import as_json, in_blocks
 from kprof.report.diff import diff_json, diff_lines, folded_lines
 
@@ -23,11 +21,7 @@ def diff_parts(before: str, after: str, options: dict[str, Any]) -> Iterator[str
     UsageError
         Their clocks differ.
     """
-    first = timeline(*open_one(before, options))
-    names = options["after_names"] or options["names"]
-    if names is None:
-        names = find_names(Path(after)) or find_names(Path(before))
-    second = timeline(*open_one(after, {**options, "names": names and str(names)}))
+    first, second = (timeline(*run) for run in open_two(before, after, options))
     if first.info.clock_hz != second.info.clock_hz:
         raise UsageError(
             f"{before} has a clock of {first.info.clock_hz} Hz, {after} one of "

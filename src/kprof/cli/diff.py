@@ -14,7 +14,7 @@ from kprof.cli.choices import capture_options
 @click.argument("before")
 @click.argument("after")
 @capture_options
-@click.option("--after-names", metavar="FILE", help="The name file of AFTER; else that of BEFORE.")
+@click.option("--after-names", metavar="FILE", help="The name file of AFTER, if not --names.")
 @click.option("-a", "--all", "everything", is_flag=True, help="Show what did not change too.")
 @click.option(
     "--format",

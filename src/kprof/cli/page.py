@@ -33,14 +33,14 @@ def write_page(
     dump, names
         Where they are from.
     diff_with
-        The capture of the run before; its name file is the one beside it, else `names`.
+        The capture of the run before; its name file is its own, by the digest that it carries or
+        beside it, else that of `run`.
     request
         Filters and the like.
     """
     before = None
     if diff_with is not None:
-        beside = find_names(Path(diff_with))
-        before = open_with_names(diff_with, str(beside) if beside else names)
+        before = open_with_names(diff_with, None, otherwise=run[1])
     write_product(
         Path(target),
         html_parts(

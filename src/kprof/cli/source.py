@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,10 +21,16 @@ def open_with_names(
     valid: str | None = None,
     previous: str | None = None,
     record_order: str | None = None,
+    otherwise: NameFile | None = None,
 ) -> tuple[Capture, NameFile]:
     """The capture `dump` and the name file `names`, or the one that is found beside it.
 
     What the reader of the capture has to say about it goes to stderr.
+
+    Parameters
+    ----------
+    otherwise
+        The name file where none is given and none is found.
 
     Raises
     ------
@@ -32,18 +40,76 @@ def open_with_names(
         One of the two cannot be read.
     """
     given = read_names(Path(names)) if names else None
+    capture = _open(dump, given or otherwise, valid, previous, record_order)
+    if given is not None:
+        return capture, given
+    found = _names_of(dump, capture)
+    if found is not None:
+        return capture, read_names(found)
+    if otherwise is not None:
+        return capture, otherwise
+    raise _no_names(dump)
+
+
+def open_two(
+    before: str, after: str, options: Mapping[str, Any]
+) -> tuple[tuple[Capture, NameFile], tuple[Capture, NameFile]]:
+    """Two captures to be compared, each with its own name file.
+
+    A name file that is given is that of both, or with `after_names` that of one. Where none is
+    given and none is found for one of the captures, it has that of the other.
+
+    Parameters
+    ----------
+    options
+        Those of `kprof.cli.choices.capture_options`, and `after_names`.
+
+    Raises
+    ------
+    UsageError
+        No name file was given and none is found for either.
+    KprofError
+        A file cannot be read.
+    """
+    paths = [options["names"], options["after_names"] or options["names"]]
+    how = (options["valid"], options["previous"], options["record_order"])
+    given = [read_names(Path(path)) if path else None for path in paths]
+    captures = [_open(dump, one, *how) for dump, one in zip((before, after), given, strict=True)]
+    for at, dump in enumerate((before, after)):
+        if given[at] is None:
+            found = _names_of(dump, captures[at])
+            given[at] = read_names(found) if found else None
+    first, second = given[0] or given[1], given[1] or given[0]
+    if first is None or second is None:
+        raise _no_names(before)
+    return (captures[0], first), (captures[1], second)
+
+
+def _open(
+    dump: str,
+    names: NameFile | None,
+    valid: str | None,
+    previous: str | None,
+    record_order: str | None,
+) -> Capture:
     capture = open_capture(
-        dump, valid=valid, previous=previous, record_order=record_order, names=given
+        dump, valid=valid, previous=previous, record_order=record_order, names=names
     )
     for warning in capture.info.warnings:
         click.echo(f"kprof: {warning}", err=True)
-    if given is not None:
-        return capture, given
-    beside = Path("dump.bin" if dump == "-" else dump)
-    found = find_names(beside, capture.info.names_sha256)
-    if found is None:
-        raise UsageError(
-            f"{dump}: no name file for it found in {beside.parent}/; expected just one *.names "
-            "file there, or one named like it (or name it: --names FILE)"
-        )
-    return capture, read_names(found)
+    return capture
+
+
+def _names_of(dump: str, capture: Capture) -> Path | None:
+    return find_names(_beside(dump), capture.info.names_sha256)
+
+
+def _no_names(dump: str) -> UsageError:
+    return UsageError(
+        f"{dump}: no name file for it found in {_beside(dump).parent}/; expected just one *.names "
+        "file there, or one named like it (or name it: --names FILE)"
+    )
+
+
+def _beside(dump: str) -> Path:
+    return Path("dump.bin" if dump == "-" else dump)

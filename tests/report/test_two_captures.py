@@ -1,0 +1,106 @@
+"""`kprof diff` and `kprof report --diff-with`: each capture is read with its own name file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kprof.capture import Capture, write_capture, write_raw
+from kprof.capture.model import CaptureInfo
+from kprof.cli.main import kprof_command
+from kprof.errors import UsageError
+from kprof.names import parse_names
+
+# The same program twice, built with name files that give a and b each other's tags.
+FIRST, SECOND = "a/1024\nb/1026\n", "b/1024\na/1026\n"
+CALLS = 50
+
+
+def capture_of(names: str, *, digest: bool = True) -> Capture:
+    """`CALLS` calls of a of 100 us, each with a call of b of 10 us after it."""
+    known = parse_names(names)
+    a, b = known.by_name["a"].value, known.by_name["b"].value
+    events = [
+        event
+        for start in range(0, 200 * CALLS, 200)
+        for event in ((start, a), (start + 100, a + 1), (start + 110, b), (start + 120, b + 1))
+    ]
+    info = CaptureInfo(names_sha256=known.sha256()) if digest else CaptureInfo()
+    return Capture.from_events([time for time, _ in events], [tag for _, tag in events], info)
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(
+        kprof_command, [str(a) for a in arguments], standalone_mode=False, catch_exceptions=False
+    )
+    return result.stdout
+
+
+def totals(before: Path, after: Path, *options: object) -> dict[str, list[int]]:
+    """Net time before and after by function, of those that ran in both; nothing has changed."""
+    value = json.loads(run("diff", before, after, "--format", "json", *options))
+    assert not any(row["changed"] for row in value["functions"])
+    return {row["name"]: row["self_us"] for row in value["functions"]}
+
+
+SAME = {"a": [100 * CALLS, 100 * CALLS], "b": [10 * CALLS, 10 * CALLS]}
+
+
+def test_each_capture_has_the_names_of_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "before.names").write_text(FIRST)
+    (tmp_path / "k2.names").write_text(SECOND)
+    write_capture(tmp_path / "before.kpd", capture_of(FIRST))
+    write_capture(tmp_path / "after.kpd", capture_of(SECOND))
+    assert totals(tmp_path / "before.kpd", tmp_path / "after.kpd") == SAME
+    assert totals(tmp_path / "after.kpd", tmp_path / "before.kpd") == SAME
+
+
+@pytest.mark.parametrize("lonely", ["before", "after"])
+def test_what_has_no_name_file_has_that_of_the_other(tmp_path: Path, lonely: str) -> None:
+    """The other one's is found by its digest among two."""
+    paths = []
+    for side in ("before", "after"):
+        folder = tmp_path / side
+        folder.mkdir()
+        paths.append(folder / "dump.kpd")
+        write_capture(paths[-1], capture_of(SECOND, digest=side != lonely))
+        if side != lonely:
+            (folder / "k1.names").write_text(FIRST)
+            (folder / "k2.names").write_text(SECOND)
+    assert totals(*paths) == SAME
+
+
+def test_name_files_that_are_given_are_taken(tmp_path: Path) -> None:
+    for name, text in (("k1.names", FIRST), ("k2.names", SECOND)):
+        (tmp_path / name).write_text(text)
+        write_raw(tmp_path / f"{name}.bin", capture_of(text))
+    first, second = tmp_path / "k1.names.bin", tmp_path / "k2.names.bin"
+    names = ("--valid", "all", "--names", tmp_path / "k1.names")
+    assert totals(first, first, *names) == SAME
+    assert totals(first, second, *names, "--after-names", tmp_path / "k2.names") == SAME
+
+
+def test_neither_has_a_name_file(tmp_path: Path) -> None:
+    write_capture(tmp_path / "a.kpd", capture_of(FIRST))
+    with pytest.raises(UsageError, match=r"a\.kpd: no name file for it found"):
+        run("diff", tmp_path / "a.kpd", tmp_path / "a.kpd")
+
+
+def test_the_page_reads_the_run_before_with_its_own_names(tmp_path: Path) -> None:
+    (tmp_path / "before.names").write_text(SECOND)  # named like it, and another's
+    (tmp_path / "k1.names").write_text(FIRST)
+    (tmp_path / "k2.names").write_text(SECOND)
+    write_capture(tmp_path / "before.kpd", capture_of(FIRST))
+    write_capture(tmp_path / "after.kpd", capture_of(SECOND))
+    page = run(
+        "report", tmp_path / "after.kpd", "--diff-with", tmp_path / "before.kpd", "--html", "-"
+    )
+    data = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
+    names = [function["name"] for function in data["functions"]]
+    for figures in (data["figures"], data["before"]["figures"]):
+        net = {names[row[0]]: row[3] for row in figures}
+        assert net == {"a": 100 * CALLS, "b": 10 * CALLS}
