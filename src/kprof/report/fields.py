@@ -1,50 +1,28 @@
 """The summary with fields of the user's choice, and the order of its rows.
 
-The names are uftrace's: ``total`` is elapsed time on the processor, ``self`` net time; ``wall``
-includes the time switched out and ``blocked`` is the difference. -avg, -min, -max, -stdv and
-percentiles are over complete calls; percentiles alone are of self, as the paper's max/avg/min are.
-``size`` is bytes of code.
+The fields are the figures of `kprof.analysis.figures`, and ``size``, which is bytes of code.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 
-from kprof.analysis.measures import Measure
+from kprof.analysis.figures import ALIASES, SHARES, canonical, figure_names, reader
 from kprof.analysis.statistics import FunctionStatistics, Statistics
 from kprof.errors import UsageError
 from kprof.report.units import Units, percent, safe_name
 
 Value = int | float | str | None
 Sizes = Mapping[str, int] | None
-_KINDS = {"total": "whole", "self": "own", "wall": "real", "blocked": "blocked"}
-_SHAPES = ("avg", "min", "max", "stdv")
-_ALIASES = {
-    "calls": "call",
-    "elapsed": "total",
-    "net": "self",
-    "avg": "self-avg",
-    "max": "self-max",
-    "min": "self-min",
-    "stdv": "self-stdv",
-    "stdev": "self-stdv",
-    "error": "self-err",
-    "median": "p50",
-    "func": "name",
-    "function": "name",
-    "pct": "pct_real",
-}
-_PLAIN = ("call", "size", "pct_real", "pct_net", "name")
-_PERCENTILE = re.compile(r"(?:(total|self|wall|blocked)-)?p([0-9]{1,2}(?:\.[0-9]+)?|100)")
+_ALIASES = {"func": "name", "function": "name"}
+_PLAIN = ("call", "size", *SHARES, "name")
 DEFAULT = ("total", "self", "call")
 
 
 def field_names() -> list[str]:
     """Every field, percentiles by example."""
-    names = [kind + tail for kind in _KINDS for tail in ("", *(f"-{shape}" for shape in _SHAPES))]
-    return [*names, "self-err", "p50", "p90", "p99", "p99.9", "total-p99", *_PLAIN[:-1]]
+    return [*figure_names(), "size"]
 
 
 def parse_fields(text: str, option: str = "-f") -> list[str]:
@@ -115,10 +93,11 @@ def _field(name: str, option: str) -> str:
     import difflib
 
     name = _ALIASES.get(name, name)
+    found = name if name in ("size", "name") else canonical(name)
+    if found is not None:
+        return found
     known = [*field_names(), "name"]
-    if name in known or _PERCENTILE.fullmatch(name):
-        return name
-    near = difflib.get_close_matches(name, [*known, *_ALIASES], 3)
+    near = difflib.get_close_matches(name, [*known, *ALIASES, *_ALIASES], 3)
     hint = f"do you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"
     raise UsageError(f"{option} {name}: is no field; {hint}")
 
@@ -127,8 +106,6 @@ def _reader(
     name: str, statistics: Statistics, sizes: Sizes
 ) -> Callable[[FunctionStatistics], Value]:
     ledger = statistics.ledger
-    if name == "call":
-        return lambda f: f.calls
     if name == "size":
         if sizes is None:
             raise UsageError(
@@ -139,27 +116,7 @@ def _reader(
         return lambda f: percent(f.net, ledger.elapsed)
     if name == "pct_net":
         return lambda f: percent(f.net, ledger.run)
-    sums = {"total": "elapsed", "self": "net", "wall": "wall"}
-    if name in sums:
-        return lambda f: int(getattr(f, sums[name]))
-    if name == "blocked":
-        return lambda f: f.wall - f.elapsed
-    if name == "self-err":
-        # Both ends of an interval fall between two ticks: a mean of n is off by 0.41/sqrt(n).
-        return lambda f: 0.41 / math.sqrt(f.own.count) if f.own.count else None
-    found = _PERCENTILE.fullmatch(name)
-    if found:
-        kind, share = _KINDS[found[1] or "self"], float(found[2])
-        return lambda f: _measure(f, kind).percentile(share)
-    kind_name, shape = name.rsplit("-", 1)
-    kind = _KINDS[kind_name]
-    attribute = {"avg": "mean", "min": "least", "max": "most", "stdv": "deviation"}[shape]
-    return lambda f: getattr(_measure(f, kind), attribute)
-
-
-def _measure(function: FunctionStatistics, kind: str) -> Measure:
-    measure: Measure = getattr(function, kind)
-    return measure
+    return reader(name)
 
 
 def _order(value: Value) -> float:
