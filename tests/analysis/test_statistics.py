@@ -236,7 +236,7 @@ orphan_exits == 0
 def test_a_budget_is_measured() -> None:
     limits = parse_budget(BUDGET.replace("pct.", "sched."), "x")
     capture = _capture(5)
-    verdicts = check_budget(limits, statistics(capture, NAMES), set(NAMES.by_name))
+    verdicts = check_budget(limits, statistics(capture, NAMES), NAMES)
     row = {f.entry.name: f for f in summarise(capture, NAMES).functions}
     assert next(v.limit.text for v in verdicts if not v.passed).startswith("irq0.total-max")
     assert verdicts[0].value == row["f0"].max
@@ -256,6 +256,4 @@ def test_a_wrong_budget_is_told_line_by_line() -> None:
         parse_budget("f0.max < 1s\nnonsense\nf0.maxx < 1s\nf0.max < soon\norphan_exits == x\n", "b")
     assert [p.split(":")[1] for p in caught.value.problems] == ["2", "3", "4", "5"]
     with pytest.raises(BudgetError, match="no function"):
-        check_budget(
-            parse_budget("zz.max < 1s", "b"), statistics(_capture(1), NAMES), set(NAMES.by_name)
-        )
+        check_budget(parse_budget("zz.max < 1s", "b"), statistics(_capture(1), NAMES), NAMES)

@@ -6,11 +6,13 @@
     lanisr.max < 500us          a figure of a function, an operator, a value
     in_cksum.pct_net < 20       per cent of the time that was not idle
     softint.p99 < 1ms           max, min, avg, p50 ... are of net time; total-p99 of elapsed
+    MGET.call < 400             how often an inline trigger fired
     idle.pct > 10               of the run: elapsed, run, idle, unattributed; .pct is a share
     orphan_exits == 0           an anomaly
 
-A figure that does not exist because its function never ran fails, but for `call`, `total` and
-`self`, which are 0.
+The figures of functions are those of `kprof.analysis.figures`. One that does not exist because its
+function never ran fails, but for counts, sums and shares, which are 0. A function that is named as
+a part of the run has the figures but ``pct``.
 """
 
 from __future__ import annotations
@@ -20,13 +22,25 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from kprof.analysis.figures import (
+    ALIASES,
+    SHARES,
+    canonical,
+    figure_names,
+    kind_and_shape,
+    reader,
+)
+from kprof.analysis.questions import near
 from kprof.analysis.statistics import Statistics
 from kprof.analysis.times import parse_time
 from kprof.errors import ProblemsError, UsageError
-from kprof.names import display_name
+from kprof.names import Modifier, NameFile, display_name
 
-_LINE = re.compile(r"(?P<what>.+?)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<limit>\S+(?:\s*[a-z]+)?)")
-_SIGNS = {
+_LINE = re.compile(
+    r"(?P<what>.+?)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<limit>\S+(?:\s*(?:[a-z]+|%))?)"
+)
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%?)")
+SIGNS = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -36,14 +50,12 @@ _SIGNS = {
 }
 ANOMALIES = ("orphan_exits", "open_calls", "unwound_calls", "context_switches", "unknown_tags")
 LEDGER = ("elapsed", "run", "idle", "unattributed")
-_KINDS = {"total": "whole", "self": "own", "net": "own", "wall": "real", "blocked": "blocked"}
-_PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)")
-_SHAPES = {"avg": "mean", "min": "least", "max": "most", "stdv": "deviation"}
-_SUMS = {"total": "elapsed", "elapsed": "elapsed", "self": "net", "net": "net", "wall": "wall"}
 
 
 class BudgetError(ProblemsError):
-    """A budget file that breaks its grammar or names what does not exist."""
+    """A budget that breaks its grammar, or limits what is not measured (exit code 2)."""
+
+    exit_code = UsageError.exit_code
 
 
 @dataclass(frozen=True)
@@ -55,9 +67,9 @@ class Limit:
     text
         The line.
     subject
-        A function, a part of the ledger, or an anomaly.
+        A function, an inline trigger, a part of the ledger, or an anomaly.
     figure
-        What of it, "" for the thing itself.
+        What of it (`kprof.analysis.figures`); "" for the thing itself, ``pct`` for its share.
     sign, limit
         The operator, and the value: microseconds for times, per cent for shares, else a count.
     """
@@ -95,79 +107,96 @@ def parse_budget(text: str, source: str) -> list[Limit]:
         try:
             limits.append(_parse_line(line))
         except UsageError as error:
-            problems.append(f"{source}:{number}: {error}")
+            problems.append(f"{source}:{number}: {display_name(str(error))}")
     if problems:
         raise BudgetError(problems)
     return limits
 
 
-def check_budget(limits: list[Limit], statistics: Statistics, known: set[str]) -> list[Verdict]:
+def check_budget(limits: list[Limit], statistics: Statistics, names: NameFile) -> list[Verdict]:
     """Measure every limit.
-
-    Parameters
-    ----------
-    known
-        The functions of the name file.
 
     Raises
     ------
     BudgetError
-        A limit names a function that the name file does not have.
+        Limits name what the name file does not have, or figures that it does not have.
     """
     problems = [
-        f"{limit.text}: {limit.subject} is no function of the name file"
+        display_name(f"{limit.text}: {problem}")
         for limit in limits
-        if limit.figure != "" and limit.subject not in known and limit.subject not in LEDGER
+        if (problem := _problem(limit, names))
     ]
     if problems:
         raise BudgetError(problems)
     return [_measure(limit, statistics) for limit in limits]
 
 
+def _problem(limit: Limit, names: NameFile) -> str | None:
+    """Why this is not measured with this name file, or None where it is."""
+    subject, figure = limit.subject, limit.figure
+    if figure in ("", "pct"):
+        return None
+    entry = names.get(subject)
+    if entry is None:
+        if subject in LEDGER:
+            return (
+                f"{subject} is of the whole run, and no function of the name file; expected "
+                f"{subject} (a time) or {subject}.pct"
+            )
+        known = [entry.name for entry in names.entries]
+        return f"{subject} is no function of the name file{near(subject, known)}"
+    if not entry.value:
+        return f"{subject} has the value 0 in the name file, which is no trigger"
+    if entry.modifier is Modifier.INLINE and figure != "call":
+        return f"{subject} is an inline trigger, which has no times; expected {subject}.call"
+    return None
+
+
 def _parse_line(line: str) -> Limit:
     found = _LINE.fullmatch(line)
     if not found:
-        shown = display_name(line[:80])
-        raise UsageError(f"{shown}: is no limit; expected one as lanisr.max < 500us")
+        raise UsageError(f"{line[:80]}: is no limit; expected one as lanisr.max < 500us")
     what, sign, limit = found["what"], found["sign"], found["limit"]
+    subject, figure = _subject_and_figure(what)
+    if what in ANOMALIES or figure == "call":
+        value = _number(limit, line, "number", "")
+    elif figure == "pct" or figure in SHARES:
+        value = _number(limit, line, "share", "%")
+    elif limit.endswith("%"):
+        share = f"{subject}.pct" if figure == "" else f"{subject}.pct_real or {subject}.pct_net"
+        raise UsageError(f"{line}: {what} is a time; expected a time (as 500us), or {share}")
+    else:
+        value = parse_time(limit, line.rsplit(limit, 1)[0].strip())
+    return Limit(line, subject, figure, sign, value)
+
+
+def _subject_and_figure(what: str) -> tuple[str, str]:
     if what in ANOMALIES or what in LEDGER:
-        is_count = what in ANOMALIES
-        return Limit(line, what, "", sign, _value(limit, line, is_count))
-    subject, dot, figure = what.rpartition(".")
-    percentile = re.fullmatch(r"(.+)\.((?:total-|self-|wall-|blocked-)?p[0-9]+\.[0-9]+)", what)
-    if percentile:
-        subject, dot, figure = percentile[1], ".", percentile[2]
-    if not dot or not _is_figure(subject, figure):
-        raise UsageError(
-            f"{what}: is no figure; expected FUNCTION.max (min, avg, p99, total-max, self, call, "
-            f"pct_net, ...), {', '.join(LEDGER)} or {', '.join(ANOMALIES)}"
-        )
-    is_count = figure in ("call", "calls", "pct_real", "pct_net", "pct")
-    return Limit(line, subject, figure, sign, _value(limit, line, is_count))
+        return what, ""
+    parts = what.split(".")
+    for last in (1, 2):  # p99.9 has a dot in it, as names may have
+        subject, name = ".".join(parts[:-last]), ".".join(parts[-last:])
+        figure = canonical(name)
+        if subject and figure is not None:
+            return subject, "pct" if name == "pct" and subject in LEDGER else figure
+    expected = (
+        "; expected FUNCTION.max (min, avg, p99, total-max, self, call, pct_net, ...), "
+        f"{', '.join(LEDGER)} or {', '.join(ANOMALIES)}"
+    )
+    hint = near(parts[-1], [*figure_names(), *ALIASES]) if "".join(parts[:-1]) else ""
+    raise UsageError(f"{what}: is no figure{hint or expected}")
 
 
-def _is_figure(subject: str, figure: str) -> bool:
-    if figure == "pct":
-        return subject in LEDGER
-    if figure in ("call", "calls", "pct_real", "pct_net", *_SUMS, *_SHAPES):
-        return True
-    kind, dash, shape = figure.rpartition("-")
-    shape_known = shape in _SHAPES or _PERCENTILE.fullmatch(shape) is not None
-    return shape_known and (not dash or kind in _KINDS)
-
-
-def _value(text: str, line: str, is_count: bool) -> Fraction:
-    if not is_count:
-        return parse_time(text, line.rsplit(text, 1)[0].strip())
-    try:
-        return Fraction(text.rstrip("%"))
-    except (ValueError, ZeroDivisionError) as error:
-        raise UsageError(f"{line}: {text} is no number") from error
+def _number(text: str, line: str, kind: str, unit: str) -> Fraction:
+    found = _NUMBER.fullmatch(text)
+    if not found or found[2] not in ("", unit):
+        raise UsageError(f"{line}: {text} is no {kind}; expected one as 20{unit}")
+    return Fraction(found[1])
 
 
 def _measure(limit: Limit, statistics: Statistics) -> Verdict:
     value = _found(limit, statistics)
-    passed = value is not None and bool(_SIGNS[limit.sign](value, limit.limit))
+    passed = value is not None and bool(SIGNS[limit.sign](value, limit.limit))
     return Verdict(limit, value, passed)
 
 
@@ -180,24 +209,20 @@ def _found(limit: Limit, statistics: Statistics) -> Fraction | None:
         return Fraction(sum(odd.values()) if isinstance(odd, dict) else odd)
     if figure in ("", "pct"):
         ticks = int(getattr(ledger, subject))
-        if figure == "":
-            return ticks * us
-        return Fraction(100 * ticks, ledger.elapsed) if ledger.elapsed else Fraction(0)
+        return ticks * us if figure == "" else _share(ticks, ledger.elapsed)
+    if subject in statistics.inlines:
+        return Fraction(statistics.inlines[subject][1])
     function = statistics.functions.get(subject)
-    if figure in ("call", "calls"):
-        return Fraction(function.calls if function else 0)
-    if figure in ("pct_real", "pct_net"):
+    if figure in SHARES:
         whole = ledger.elapsed if figure == "pct_real" else ledger.run
-        return Fraction(100 * function.net, whole) if function and whole else Fraction(0)
-    if figure in _SUMS:
-        return (int(getattr(function, _SUMS[figure])) if function else 0) * us
+        return _share(function.net if function else 0, whole)
     if function is None:
-        return None
-    kind, _, shape = figure.rpartition("-")
-    measure = getattr(function, _KINDS[kind or "self"])
-    percentile = _PERCENTILE.fullmatch(shape)
-    if percentile:
-        value = measure.percentile(float(percentile[1]))
-    else:
-        value = getattr(measure, _SHAPES[shape])
-    return None if value is None else Fraction(value) * us
+        return None if kind_and_shape(figure)[1] else Fraction(0)
+    value = reader(figure)(function)
+    if value is None or figure == "call":
+        return value if value is None else Fraction(value)
+    return Fraction(value) * us
+
+
+def _share(part: int, whole: int) -> Fraction:
+    return Fraction(100 * part, whole) if whole else Fraction(0)

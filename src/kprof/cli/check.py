@@ -16,7 +16,10 @@ from kprof.cli.choices import capture_options
 @click.option("--junit", metavar="FILE", help="Write the outcome as JUnit XML too.")
 @click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
 def command(dump: str, budget: str, **options: Any) -> int:
-    """Check a capture against limits; exits with 1 where one is broken.
+    """Check a capture against limits.
+
+    Exits with 1 where a limit does not hold (or the capture cannot be read), with 2 where the
+    budget is wrong.
 
     \b
     Example:
@@ -27,6 +30,8 @@ def command(dump: str, budget: str, **options: Any) -> int:
       lanisr.max < 500us
       in_cksum.pct_net < 20
       softint.p99 < 1ms
+      MGET.call < 400
+      idle.pct > 10
       orphan_exits == 0
     """
     from kprof.cli.checking import run_check

@@ -10,6 +10,7 @@ from kprof.analysis.calls import timeline
 from kprof.analysis.statistics import statistics
 from kprof.cli.output import write_product
 from kprof.cli.reporting import open_one
+from kprof.errors import FileAccessError, UsageError
 from kprof.files import read_bytes, write_text
 from kprof.report.check import check_lines, junit_xml
 from kprof.report.choose import in_blocks, trigger_cost
@@ -17,17 +18,23 @@ from kprof.report.request import Request
 
 
 def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
-    """Print the verdicts; 0 where all limits hold, else 1."""
-    limits = parse_budget(read_bytes(budget).decode("utf-8", "replace"), budget)
+    """Print the verdicts; 0 where all limits hold, else 1.
+
+    Raises
+    ------
+    BudgetError, UsageError
+        The budget cannot be read, is wrong, or limits what the name file does not have.
+    """
+    try:
+        text = read_bytes(budget).decode("utf-8", "replace")
+    except FileAccessError as error:  # 1 is for limits that do not hold
+        raise UsageError(str(error)) from error
+    limits = parse_budget(text, budget)
     if not limits:
         raise BudgetError([f"{budget}: has no limit; expected a line as lanisr.max < 500us"])
     capture, names = open_one(dump, options)
     cost = trigger_cost(capture, Request(trigger_cost=options["trigger_cost"]))
-    verdicts = check_budget(
-        limits,
-        statistics(capture, names, trigger_cost=cost),
-        {entry.name for entry in names.entries},
-    )
+    verdicts = check_budget(limits, statistics(capture, names, trigger_cost=cost), names)
     lines = timeline(capture, names, trigger_cost=cost)
     if options["junit"] is not None:
         write_text(options["junit"], junit_xml(verdicts, lines, dump))

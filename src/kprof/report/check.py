@@ -8,13 +8,15 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from kprof.analysis.budget import LEDGER, Verdict
+from kprof.analysis.budget import SIGNS, Verdict
 from kprof.analysis.calls import Timeline
+from kprof.analysis.figures import kind_and_shape
 from kprof.analysis.questions import calls_of
-from kprof.report.trace import trace_lines
+from kprof.report.trace import call_line
 from kprof.report.units import safe_name
 
-_EXTREMES = {"max": -1, "min": 1}
+_DECIMALS = 3
+_MOST_DECIMALS = 20
 
 
 def check_lines(verdicts: Sequence[Verdict], timeline: Timeline) -> Iterator[str]:
@@ -32,24 +34,18 @@ def check_lines(verdicts: Sequence[Verdict], timeline: Timeline) -> Iterator[str
 def offender(verdict: Verdict, timeline: Timeline) -> list[str]:
     """The trace line of the call that is furthest beyond the limit; none for sums and counts."""
     limit = verdict.limit
-    if limit.figure == "" or limit.subject in LEDGER:
-        return []
+    kind, shape = kind_and_shape(limit.figure)
     names = [entry.name for entry in timeline.functions]
-    if limit.subject not in names:
+    if shape in ("", "err") or limit.subject not in names:
         return []
     rows = calls_of(timeline, names.index(limit.subject))
-    kind, _, shape = limit.figure.rpartition("-")
-    if not len(rows) or shape in ("call", "calls", "pct", "pct_real", "pct_net", "self", "total"):
+    if not len(rows):
         return []
-    column = timeline.calls.net if kind in ("", "self", "net") else timeline.calls.elapsed
+    column = timeline.calls.net if kind == "self" else timeline.calls.elapsed
     if kind in ("wall", "blocked"):
         column = timeline.calls.wall - (timeline.calls.elapsed if kind == "blocked" else 0)
     wanted = np.argmin if limit.sign in (">", ">=") else np.argmax
-    row = int(rows[wanted(column[rows])])
-    event = int(timeline.calls.entry_event[row])
-    keep = np.zeros(len(timeline.calls), np.bool_)
-    keep[row] = True
-    return [line.replace("    ", "") for line in trace_lines(timeline, keep, (event, event))][-1:]
+    return [call_line(timeline, int(rows[wanted(column[rows])]))]
 
 
 def junit_xml(verdicts: Sequence[Verdict], timeline: Timeline, source: str) -> str:
@@ -84,8 +80,15 @@ def _attribute(text: str) -> str:
 def _was(verdict: Verdict) -> str:
     if verdict.value is None:
         return "(it never ran to its end)"
-    return f"(was {_number(verdict.value)})"
+    return f"(was {_number(verdict)})"
 
 
-def _number(value: Fraction) -> str:
-    return str(int(value)) if value.denominator == 1 else f"{float(value):.3f}".rstrip("0")
+def _number(verdict: Verdict) -> str:
+    """The value with 3 decimals, or as many as it takes to be on its side of the limit."""
+    limit, value = verdict.limit, verdict.value or Fraction(0)
+    for digits in range(_DECIMALS, _MOST_DECIMALS):
+        shown = Fraction(round(value * 10**digits), 10**digits)
+        if SIGNS[limit.sign](shown, limit.limit) == verdict.passed:
+            break
+    whole, rest = divmod(round(value * 10**digits), 10**digits)
+    return f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".")

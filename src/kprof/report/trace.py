@@ -134,6 +134,21 @@ def trace_lines(
                 yield f"{stamp(time)} ---- Context switch out ----"
 
 
+def call_line(timeline: Timeline, row: int) -> str:
+    """The line of a call's entry as the trace has it, at the left.
+
+    Of a switch function too, whose calls the trace shows as the switch.
+    """
+    calls = timeline.calls
+    shown, closing = _shape(timeline)
+    units = Units(timeline.info.clock_hz)
+    name = safe_name(timeline.functions[calls.function[row]].name)
+    figures = f"{units.text(int(calls.net[row]))} us"
+    if closing[row] or not shown[row]:
+        figures += f", {units.text(int(calls.elapsed[row]))} total"
+    return f"{_stamper(units)(int(calls.entry[row]))} -> {name} ({figures})"
+
+
 class _Indents:
     """The indents of a trace too deep to keep them all."""
 
