@@ -47,6 +47,21 @@ def test_the_margin_has_the_figures_of_the_summary(source: Path) -> None:
     assert lines[5].endswith("5  \treturn 2 * x;")
 
 
+def test_functions_on_one_line_have_a_line_each(tmp_path: Path) -> None:
+    path = tmp_path / "a.c"
+    path.write_text("int once(void) { return 1; } int never(void) { return 0; }\nint x;\n")
+    names = parse_names("once/1024\nnever/1026\n")
+    capture = Capture.from_events([0, 10, 20, 26], [1024, 1025, 1024, 1025])
+    lines = list(annotate(path, names, summarise(capture, names)))
+    assert [line.split(maxsplit=4) for line in lines[1:]] == [
+        ["2", "16", "10", "61.54%", "once:"],
+        ["0", "-", "-", "-", "never:"],
+        ["1", "int", "once(void)", "{", "return 1; } int never(void) { return 0; }"],
+        ["2", "int", "x;"],
+    ]
+    assert lines[1].index("once:") == lines[2].index("never:") == lines[3].index("int once")
+
+
 def test_a_static_function_is_that_of_its_file(source: Path) -> None:
     found = definitions(source, NAMES)
     assert found is not None

@@ -263,6 +263,41 @@ def test_the_flame_graph_zooms_searches_and_turns(page: Page, run: Any) -> None:
     assert page.run("return document.querySelectorAll('#flame g.here').length") == 1
 
 
+def test_the_source_has_the_figures_of_each_function(browser: Any, tmp_path: Path) -> None:
+    """Functions that begin on one line have a row each."""
+    (tmp_path / "a.c").write_text("int a(void) {} int b(void) {} int c(void) {}\nint d(void)\n{}\n")
+    names = parse_names("#@ a.c\na/1024\nb/1026\nc/1028\nd/1030\n")
+    capture = Capture.from_events(
+        [0, 5, 10, 17, 20, 29], [1024, 1025, 1026, 1027, 1030, 1031]
+    )  # c never ran
+    path = tmp_path / "out.html"
+    parts = html_parts(capture, names, source_root=tmp_path, with_sources=True)
+    path.write_text("".join(parts), "ascii")
+    page = Page(browser, path)
+
+    def rows(css: str) -> list[list[str]]:
+        return list(
+            page.run(
+                "return [...document.querySelectorAll(arguments[0])]"
+                ".map((row) => [...row.childNodes].map((cell) => cell.textContent))",
+                f"#source-card {css}",
+            )
+        )
+
+    page.keys("body", "/")
+    page.keys("", "d\ue007")
+    assert page.text("#function-name") == "d"
+    assert rows("div")[1:] == [
+        ["1", "5", "5", "", "a:"],
+        ["1", "7", "7", "", "b:"],
+        ["", "", "", "1", "int a(void) {} int b(void) {} int c(void) {}"],
+        ["1", "9", "9", "2", "int d(void)"],
+        ["", "", "", "3", "{}"],
+    ]
+    assert [row[3] for row in rows(".here")] == ["2", "3"]
+    assert page.console() == []
+
+
 def test_a_hostile_name_is_text(page: Page) -> None:
     assert EVIL in page.column("name")
     assert page.all("img") == []

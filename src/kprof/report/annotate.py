@@ -84,6 +84,8 @@ def source_links(names: NameFile, root: Path) -> dict[str, str]:
 def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:
     """The lines of the source file with the figures of each function where it begins.
 
+    Functions that begin on one line have a line each with their names, above it.
+
     Raises
     ------
     FileAccessError
@@ -101,8 +103,11 @@ def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:
         )
     units = Units(summary.info.clock_hz)
     figures = {row.entry.name: row for row in summary.functions}
-    cells = {d.first: _cells(figures.get(d.entry.name), units, summary) for d in source.definitions}
-    rows = [_TITLES, *cells.values()]
+    cells: dict[int, list[tuple[str, tuple[str, ...]]]] = {}
+    for one in source.definitions:
+        mine = _cells(figures.get(one.entry.name), units, summary)
+        cells.setdefault(one.first, []).append((one.entry.name, mine))
+    rows = [_TITLES, *(row for found in cells.values() for _, row in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
     empty = "  ".join(" " * width for width in widths)
 
@@ -115,7 +120,10 @@ def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:
     digits = len(str(len(lines)))
     yield f"{margin(_TITLES)}  {'':{digits}}  {display_name(str(path))}"
     for number, line in enumerate(lines, 1):
-        left = margin(cells[number]) if number in cells else empty
+        found = cells.get(number, [])
+        left = margin(found[0][1]) if len(found) == 1 else empty
+        for name, row in found if len(found) > 1 else ():
+            yield f"{margin(row)}  {'':{digits}}  {safe_name(name)}:"
         yield f"{left}  {number:{digits}}  {_shown(line)}".rstrip()
 
 
