@@ -16,7 +16,7 @@ from kprof.analysis import timeline
 from kprof.capture import Capture, write_capture, write_raw
 from kprof.capture.model import CaptureInfo
 from kprof.cli.main import kprof_command
-from kprof.errors import KprofError, UsageError
+from kprof.errors import CaptureError, KprofError, UsageError
 from kprof.names import NameFile, parse_names
 from kprof.names.grammar import NameEntry
 from kprof.report.choose import report_parts
@@ -204,6 +204,34 @@ def test_files_that_are_no_statistics(tmp_path: Path, arguments: list[str], said
     assert done.returncode in (1, 2)
     assert said in done.stderr
     assert not list(tmp_path.glob("o.*"))
+
+
+@pytest.mark.parametrize("form", ["written", "indented", "five bytes a record"])
+def test_saved_statistics_are_no_capture(dump: Path, tmp_path: Path, form: str) -> None:
+    saved, budget = tmp_path / "s.json", tmp_path / "b"
+    run("report", dump, "--save", saved)
+    text = saved.read_text()
+    if form == "indented":
+        text = json.dumps(json.loads(text), indent=2)
+    saved.write_text(text + " " * (-len(text) % 5 if form.startswith("five") else 1))
+    budget.write_text("lanisr.max < 1s\n")
+    source = tmp_path / "a.c"
+    source.write_text("int lanisr(void) {}\n")
+    for arguments in (
+        ["check", saved, "--budget", budget],
+        ["diff", dump, saved],
+        ["diff", saved, dump],
+        ["export", saved, "--format", "folded"],
+        ["annotate", source, saved],
+        ["info", saved],
+    ):
+        with pytest.raises(CaptureError) as caught:
+            run(*arguments)
+        assert str(caught.value) == (
+            f"{saved}: is saved statistics, which have no events; expected a capture (only kprof "
+            "report and kprof merge take saved statistics, by their ending .json)"
+        )
+    assert "22 events" in run("report", saved)
 
 
 def test_a_merge_points_out_what_the_names_do_not_know(tmp_path: Path) -> None:

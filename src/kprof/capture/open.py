@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.records import RECORD_BYTES
-from kprof.capture.sniff import is_container
+from kprof.capture.sniff import is_container, is_statistics
 from kprof.errors import CaptureError, FileAccessError
 from kprof.files import explain
 from kprof.names import NameFile
@@ -74,6 +74,11 @@ def open_capture(
 
         capture = decode_container(data, source, verify=verify, damaged_ok=damaged_ok)
         return _revised(capture, valid, previous)
+    if is_statistics(data):
+        raise CaptureError(
+            f"{source}: is saved statistics, which have no events; expected a capture (only kprof "
+            "report and kprof merge take saved statistics, by their ending .json)"
+        )
     if len(data) % RECORD_BYTES:
         raise CaptureError(
             f"{source}: its {len(data)} bytes are no capture file and no raw image; expected a "

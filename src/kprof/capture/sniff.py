@@ -1,4 +1,4 @@
-"""Is a file a capture file? Apart from the rest, so that a raw image is opened without it."""
+"""What a file is by its first bytes. Apart from the rest: raw images are opened without that."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"\x89KPD\r\n\x1a\n"
+STATISTICS = b'{"kprof_statistics":'
 
 
 def is_container(data: NDArray[np.uint8]) -> bool:
     """Do these bytes begin as a capture file does, though it be cut off or damaged?"""
     start = data[:4].tobytes()
     return len(start) > 0 and MAGIC.startswith(start)
+
+
+def is_statistics(data: NDArray[np.uint8]) -> bool:
+    """Do these bytes begin as saved statistics do (`kprof.analysis.saved`)?"""
+    start = data[:64].tobytes()
+    return start.lstrip()[:1] == b"{" and b"".join(start.split()).startswith(STATISTICS)
