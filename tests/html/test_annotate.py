@@ -106,6 +106,22 @@ def test_the_command(source: Path, tmp_path: Path) -> None:
     )
 
 
+def test_how_to_read_a_raw_image_is_an_option(source: Path, tmp_path: Path) -> None:
+    """Four events over the run before, the bytes of each record backwards."""
+    records = [bytes(record)[::-1] for record in CAPTURE.records]
+    old = [bytes([99] * 5)] * 6
+    (tmp_path / "old.bin").write_bytes(b"".join(old))
+    (tmp_path / "dump.bin").write_bytes(b"".join([*records, *old[4:]]))
+    (tmp_path / "dump.names").write_text(NAMES.text)
+    command = [sys.executable, "-m", "kprof", "annotate", str(source), "dump.bin"]
+    command += ["--previous", "old.bin", "--record-order", "43210"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "".join(
+        line + "\n" for line in annotate(source, NAMES, summarise(CAPTURE, NAMES))
+    )
+
+
 def test_the_page_from_the_command_line(source: Path, tmp_path: Path) -> None:
     dump, page = tmp_path / "dump.bin", tmp_path / "out.html"
     write_raw(dump, CAPTURE)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
@@ -160,6 +163,61 @@ def test_nearly_nothing(events: int) -> None:
         assert app.is_running
 
     drive(steps, Capture.from_events(list(range(events)), [1024, 1026, 1300][:events]))
+
+
+@pytest.mark.parametrize(
+    ("stdin", "stdout", "which"),
+    [(None, None, "input"), (None, "tty", "input"), ("tty", None, "output")],
+)
+def test_without_a_terminal_it_is_refused(
+    tmp_path: Path, stdin: str | None, stdout: str | None, which: str
+) -> None:
+    (tmp_path / "dump.bin").write_bytes(bytes([0, 0, 0, 4, 0]))
+    (tmp_path / "dump.names").write_text("f/1024\n")
+    main, side = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "kprof", "tui", "dump.bin"],
+        cwd=tmp_path,
+        stdin=side if stdin else subprocess.DEVNULL,
+        stdout=side if stdout else subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    os.set_blocking(main, False)
+    with contextlib.suppress(BlockingIOError):
+        assert os.read(main, 100) == b""
+    os.close(main)
+    os.close(side)
+    assert (done.returncode, done.stdout or b"") == (2, b"")
+    assert done.stderr.decode().startswith(f"kprof: standard {which} is no terminal, which the")
+
+
+def test_how_to_read_a_raw_image_is_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two events over the run before, the bytes of each record backwards."""
+    from kprof.cli.tui import command
+
+    records = [bytes([0, 0, time, 4, time & 1])[::-1] for time in range(8)]
+    old = [bytes([0, 0, 99, 4, 0])[::-1]] * 8
+    (tmp_path / "old.bin").write_bytes(b"".join(old))
+    (tmp_path / "dump.bin").write_bytes(b"".join([*records[:2], *old[2:]]))
+    (tmp_path / "dump.names").write_text("f/1024\n")
+    shown: list[Browser] = []
+    monkeypatch.setattr(Browser, "run", lambda self: shown.append(self))
+    for stream in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    command.main(
+        [
+            str(tmp_path / "dump.bin"),
+            *("--previous", str(tmp_path / "old.bin")),
+            *("--record-order", "43210"),
+        ],
+        standalone_mode=False,
+    )
+    assert [app._summary.events for app in shown] == [2]
+    assert [(row.entry.name, row.net) for row in shown[0]._summary.functions] == [("f", 1)]
 
 
 def test_without_textual_it_says_what_to_install(tmp_path: Path) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+
+from kprof.cli.choices import capture_options
 
 
 @click.command()
 @click.argument("source", metavar="SOURCE.C")
 @click.argument("dump")
-@click.option("--names", metavar="FILE", help="The name file; else the one beside the dump.")
-@click.option("--valid", metavar="N|all", help="How many records of a raw image are valid.")
+@capture_options
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
-def command(source: str, dump: str, names: str | None, valid: str | None, output: str) -> None:
+def command(source: str, dump: str, output: str, **options: Any) -> None:
     """Print a source file with calls, net and max of each function in its margin.
 
     \b
@@ -25,6 +27,6 @@ def command(source: str, dump: str, names: str | None, valid: str | None, output
     from kprof.cli.source import open_with_names
     from kprof.report.annotate import annotate
 
-    capture, name_file = open_with_names(dump, names, valid=valid)
+    capture, name_file = open_with_names(dump, **options)
     lines = annotate(Path(source), name_file, summarise(capture, name_file))
     write_product(Path(output), (line + "\n" for line in lines))

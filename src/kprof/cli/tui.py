@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import click
+
+from kprof.cli.choices import capture_options
 
 
 @click.command()
 @click.argument("dump")
-@click.option("--names", metavar="FILE", help="The name file; else the one beside the dump.")
-@click.option("--valid", metavar="N|all", help="How many records of a raw image are valid.")
-def command(dump: str, names: str | None, valid: str | None) -> None:
+@capture_options
+def command(dump: str, **options: Any) -> None:
     """Browse functions, the call graph and every call; ? lists the keys.
 
     \b
@@ -17,7 +21,7 @@ def command(dump: str, names: str | None, valid: str | None) -> None:
       kprof tui dump.bin --names kernel.names
     """
     from kprof.cli.source import open_with_names
-    from kprof.errors import MissingExtraError
+    from kprof.errors import MissingExtraError, UsageError
 
     try:
         from kprof.tui.app import Browser
@@ -25,12 +29,18 @@ def command(dump: str, names: str | None, valid: str | None) -> None:
         if (error.name or "").partition(".")[0] != "textual":
             raise
         raise MissingExtraError("kprof tui", "tui") from error
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
+        if stream is None or not stream.isatty():
+            raise UsageError(
+                f"standard {name} is no terminal, which the browser needs; expected kprof tui in a "
+                "terminal (kprof report and kprof annotate write text)"
+            )
     from kprof.analysis.calls import timeline
     from kprof.analysis.summary import summarise
     from kprof.cli.page import source_root
     from kprof.report.annotate import source_places
 
-    capture, name_file = open_with_names(dump, names, valid=valid)
-    root = source_root(dump, names, capture)
+    capture, name_file = open_with_names(dump, **options)
+    root = source_root(dump, options["names"], capture)
     places = source_places(name_file, root) if root else {}
     Browser(timeline(capture, name_file), summarise(capture, name_file), places).run()
