@@ -13,7 +13,7 @@ from kprof.analysis.calls import Timeline
 from kprof.analysis.figures import kind_and_shape
 from kprof.analysis.questions import calls_of
 from kprof.report.trace import call_line
-from kprof.report.units import safe_name
+from kprof.report.units import counted, safe_name
 
 _DECIMALS = 3
 _MOST_DECIMALS = 20
@@ -28,7 +28,7 @@ def check_lines(verdicts: Sequence[Verdict], timeline: Timeline) -> Iterator[str
             for line in offender(verdict, timeline):
                 yield f"      {line}"
     failed = sum(not verdict.passed for verdict in verdicts)
-    yield f"{len(verdicts) - failed} of {len(verdicts)} limits held"
+    yield f"{len(verdicts) - failed} of {counted(len(verdicts), 'limit')} held"
 
 
 def offender(verdict: Verdict, timeline: Timeline) -> list[str]:

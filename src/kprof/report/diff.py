@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kprof.analysis.compare import Difference, FunctionChange, as_mapping
-from kprof.report.units import Units, safe_name
+from kprof.report.units import Units, counted, safe_name
 
 _PATHS = 20
 _MATTERS = 5  # calls of a path that came or went, below which it may be chance
@@ -18,7 +18,7 @@ def diff_lines(difference: Difference, *, everything: bool = False) -> Iterator[
     for label, line in (("before", difference.before), ("after", difference.after)):
         ledger = line.ledger
         yield (
-            f"{label:>6}: {safe_name(line.info.source)}: {line.events} events, elapsed "
+            f"{label:>6}: {safe_name(line.info.source)}: {counted(line.events, 'event')}, elapsed "
             f"{units.seconds(ledger.elapsed)}, run {units.seconds(ledger.run)}"
         )
     changed = [one for one in difference.functions if one.changed]
@@ -29,17 +29,17 @@ def diff_lines(difference: Difference, *, everything: bool = False) -> Iterator[
         yield from _table(changed, units)
     else:
         yield "no function changed its net time beyond chance"
-    once = [one for one in rest if one.before is None or one.after is None]
-    if once:
+    lonely = [one for one in rest if one.before is None or one.after is None]
+    if lonely:
         yield ""
-        yield "ran only once:"
-        for one in once:
+        yield "ran in one of the two only:"
+        for one in lonely:
             side = "after" if one.before is None else "before"
             there = one.after or one.before
             calls = there.calls if there else 0
-            yield f"  only {side}: {safe_name(one.name)}, {calls} calls"
+            yield f"  only {side}: {safe_name(one.name)}, {counted(calls, 'call')}"
     if everything:
-        both = [one for one in rest if one not in once]
+        both = [one for one in rest if one not in lonely]
         yield ""
         yield f"{len(both)} not changed:"
         yield from _table(both, units)

@@ -63,3 +63,8 @@ def safe_name(name: str, most: int = 120) -> str:
         return shown
     half = (most - 3) // 2
     return f"{shown[:half]}...{shown[-half:]}"
+
+
+def counted(number: int, what: str) -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
