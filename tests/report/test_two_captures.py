@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,36 @@ def test_the_page_reads_the_run_before_with_its_own_names(tmp_path: Path) -> Non
     for figures in (data["figures"], data["before"]["figures"]):
         net = {names[row[0]]: row[3] for row in figures}
         assert net == {"a": 100 * CALLS, "b": 10 * CALLS}
+
+
+def test_the_heading_says_that_a_function_ran_in_one_of_the_two(tmp_path: Path) -> None:
+    (tmp_path / "k.names").write_text("a/2\nb/4\nc/6\n")
+    for name, tags in (("x", [2, 3, 4, 5]), ("y", [2, 3, 6, 7, 6, 7])):
+        write_capture(tmp_path / f"{name}.kpd", Capture.from_events(list(range(len(tags))), tags))
+    text = run("diff", tmp_path / "x.kpd", tmp_path / "y.kpd")
+    assert (
+        "ran in one of the two only:\n  only after: c, 2 calls\n  only before: b, 1 call\n" in text
+    )
+
+
+def test_the_cost_of_triggers_is_taken_out_of_both(tmp_path: Path) -> None:
+    """Calls of 10 and of 12 us, each with one trigger of 0.3 us inside, its exit's."""
+    (tmp_path / "k.names").write_text("a/2\n")
+    for name, us in (("x", 10), ("y", 12)):
+        times = [time for start in range(0, 2000, 20) for time in (start, start + us)]
+        write_capture(tmp_path / f"{name}.kpd", Capture.from_events(times, [2, 3] * 100))
+    paths = (tmp_path / "x.kpd", tmp_path / "y.kpd")
+    for options, expected in (((), [1000, 1200]), (("--trigger-cost", "0.3us"), [970, 1170])):
+        (row,) = json.loads(run("diff", *paths, "--format", "json", *options))["functions"]
+        assert row["self_us"] == expected
+        assert row["changed"]
+
+
+def test_captures_of_different_clocks_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "k.names").write_text("a/2\n")
+    for name, hz in (("x", 1_000_000), ("y", 2_000_000)):
+        info = CaptureInfo(clock_hz=Fraction(hz))
+        write_capture(tmp_path / f"{name}.kpd", Capture.from_events([0, 1], [2, 3], info))
+    for options in ((), ("--trigger-cost", "0.3us")):
+        with pytest.raises(UsageError, match=r"clock of 1000000 Hz, .* one of 2000000 Hz"):
+            run("diff", tmp_path / "x.kpd", tmp_path / "y.kpd", *options)

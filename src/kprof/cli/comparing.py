@@ -9,8 +9,9 @@ from kprof.analysis.calls import timeline
 from kprof.analysis.compare import compare
 from kprof.cli.source import open_two
 from kprof.errors import UsageError
-from kprof.report.choose import as_json, in_blocks
+from kprof.report.choose import as_json, in_blocks, trigger_cost
 from kprof.report.diff import diff_json, diff_lines, folded_lines
+from kprof.report.request import Request
 
 
 def diff_parts(before: str, after: str, options: dict[str, Any]) -> Iterator[str]:
@@ -21,12 +22,14 @@ def diff_parts(before: str, after: str, options: dict[str, Any]) -> Iterator[str
     UsageError
         Their clocks differ.
     """
-    first, second = (timeline(*run) for run in open_two(before, after, options))
-    if first.info.clock_hz != second.info.clock_hz:
+    runs = open_two(before, after, options)
+    hz, other = (capture.info.clock_hz for capture, _ in runs)
+    if hz != other:
         raise UsageError(
-            f"{before} has a clock of {first.info.clock_hz} Hz, {after} one of "
-            f"{second.info.clock_hz} Hz; expected the same"
+            f"{before} has a clock of {hz} Hz, {after} one of {other} Hz; expected the same"
         )
+    cost = trigger_cost(runs[0][0], Request(trigger_cost=options["trigger_cost"]))
+    first, second = (timeline(*run, trigger_cost=cost) for run in runs)
     difference = compare(first, second)
     if options["form"] == "json":
         yield as_json(diff_json(difference))

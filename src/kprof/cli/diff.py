@@ -15,6 +15,7 @@ from kprof.cli.choices import capture_options
 @click.argument("after")
 @capture_options
 @click.option("--after-names", metavar="FILE", help="The name file of AFTER, if not --names.")
+@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
 @click.option("-a", "--all", "everything", is_flag=True, help="Show what did not change too.")
 @click.option(
     "--format",
