@@ -129,6 +129,17 @@ def test_fields_and_order(dump: Path) -> None:
     assert "never ran (1):\n  idle\n" in run("report", dump, "--never")
 
 
+@pytest.mark.parametrize("cost", [[], ["--trigger-cost", "0.3us"]])
+def test_a_mean_is_as_uncertain_as_the_captures_clock_is_coarse(
+    dump: Path, cost: list[str]
+) -> None:
+    value = json.loads(run("report", dump, "-f", "self-err,call", *cost, "--format", "json"))
+    rows = {row["name"]: row["self-err"] for row in value["fields"]}
+    # Ticks of 1 us: 0.41 / sqrt(calls).
+    assert (rows["splimp"], rows["lanisr"]) == (0.237, 0.29)
+    assert value["capture"]["clock_hz"] == 1_000_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [

@@ -37,7 +37,8 @@ class Clock:
     """
 
     def __init__(self, info: CaptureInfo, trigger_cost: Fraction = Fraction(0)) -> None:
-        self.info = replace(info, clock_hz=info.clock_hz * _PARTS) if trigger_cost else info
+        self._scale = _PARTS if trigger_cost else 1
+        self.info = replace(info, clock_hz=info.clock_hz * self._scale, step=self._scale)
         self._mask = (1 << info.time_bits) - 1
         self._wraps = not info.unwrapped
         self._previous: int | None = None
@@ -65,9 +66,8 @@ class Clock:
             steps = np.maximum(steps, 0)
         first = self._previous is None
         self._previous = int(ticks[-1])
-        scale = _PARTS if self._cost else 1
-        self.longest = max(self.longest, int(steps.max()) * scale)
-        self.raw += int(steps.sum()) * scale
+        self.longest = max(self.longest, int(steps.max()) * self._scale)
+        self.raw += int(steps.sum()) * self._scale
         if self._cost:
             return self._without_triggers(steps, first)
         times: NDArray[np.int64] = np.cumsum(steps) + self.time

@@ -145,8 +145,10 @@ def _reader(
     if name == "blocked":
         return lambda f: f.wall - f.elapsed
     if name == "self-err":
-        # Both ends of an interval fall between two ticks: a mean of n is off by 0.41/sqrt(n).
-        return lambda f: 0.41 / math.sqrt(f.own.count) if f.own.count else None
+        # Both ends of an interval fall between two steps of the clock: a mean of n is off by 0.41
+        # of a step over sqrt(n).
+        error = 0.41 * statistics.info.step
+        return lambda f: error / math.sqrt(f.own.count) if f.own.count else None
     found = _PERCENTILE.fullmatch(name)
     if found:
         kind, share = _KINDS[found[1] or "self"], float(found[2])

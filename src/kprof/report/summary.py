@@ -51,7 +51,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
     """The summary as a JSON object; times in microseconds."""
     units = Units(summary.info.clock_hz)
     ledger = summary.ledger
-    hz = summary.info.clock_hz
+    hz = summary.info.clock_hz / summary.info.step
     odd = summary.anomalies
     return {
         "capture": {
@@ -197,7 +197,7 @@ def _honesty(summary: Summary) -> list[str]:
             what = f"one every {units.us(elapsed) / max(summary.events, 1):.3g} us"
         lines = [f"{summary.events} triggers; {what} (--trigger-cost takes them out)"]
     if not summary.info.unwrapped:
-        wrap = (1 << summary.info.time_bits) * (1000 if cost else 1)  # as `Clock` makes them
+        wrap = (1 << summary.info.time_bits) * summary.info.step
         if summary.longest > wrap * _NEAR_WRAP:
             lines.append(
                 f"the longest time between two events was {units.seconds(summary.longest)}, near "
