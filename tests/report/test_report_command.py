@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,24 @@ def test_the_summary_names_the_capture_and_balances(dump: Path) -> None:
     value = json.loads(run("report", dump, "--format", "json"))
     net = sum(row["net_us"] for row in value["functions"])
     assert value["elapsed_us"] == 952 == net + value["idle_us"] + value["unattributed_us"]
+
+
+@pytest.mark.parametrize(
+    ("events", "clock_hz", "last", "share"),
+    [
+        (18, 1_000_000, 120, "4.50%"),  # 5.4 of 120 us
+        (7, 1_000_000, 5, "42.00%"),  # 2.1 of 5 us
+        (18, 4_000_000, 480, "4.50%"),
+        (7, 3_000_000, 7, "90.00%"),  # 2.1 of 2 1/3 us
+    ],
+)
+def test_the_share_of_the_triggers_is_exact(
+    events: int, clock_hz: int, last: int, share: str
+) -> None:
+    info = CaptureInfo(clock_hz=Fraction(clock_hz))
+    capture = Capture.from_events([0] * (events - 1) + [last], [224] * events, info)
+    text = "".join(report_parts(capture, parse_names(NAMES)))
+    assert f"\n{events} triggers; of 0.3 us each they would be {share} of the run" in text
 
 
 def test_a_longjmp_closes_from_the_deepest_up() -> None:

@@ -7,6 +7,7 @@ rounded, `% real` is of the elapsed time of the run and `% net` of the time that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from kprof.analysis.summary import Summary
@@ -14,7 +15,7 @@ from kprof.report.units import Units, percent, safe_name
 
 _RULE = "-" * 72
 _MOST_TAGS = 8
-_USUAL_COST = 0.3  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
+_USUAL_COST = Fraction(3, 10)  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
 _NEAR_WRAP = 0.9
 
 
@@ -190,9 +191,9 @@ def _honesty(summary: Summary) -> list[str]:
         ]
     else:
         usual = summary.events * _USUAL_COST
-        if usual < units.us(elapsed):
-            share = percent(round(usual), round(units.us(elapsed)))
-            what = f"of {_USUAL_COST:g} us each they would be {share:.2f}% of the run"
+        if usual < units.exact(elapsed):
+            share = percent(usual, units.exact(elapsed))
+            what = f"of {float(_USUAL_COST):g} us each they would be {share:.2f}% of the run"
         else:
             what = f"one every {units.us(elapsed) / max(summary.events, 1):.3g} us"
         lines = [f"{summary.events} triggers; {what} (--trigger-cost takes them out)"]
