@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -42,8 +43,9 @@ def test_the_statistics_say_what_the_summary_says() -> None:
         assert statistics(capture, NAMES).summary() == summarise(capture, NAMES)
 
 
-def test_saved_statistics_come_back_and_merge_as_one_pass(tmp_path: Path) -> None:
-    parts = [statistics(_capture(seed), NAMES) for seed in range(4)]
+@pytest.mark.parametrize("cost", [Fraction(0), Fraction(3, 2)])
+def test_saved_statistics_come_back_and_merge_as_one_pass(tmp_path: Path, cost: Fraction) -> None:
+    parts = [statistics(_capture(seed), NAMES, trigger_cost=cost) for seed in range(4)]
     for number, part in enumerate(parts):
         write_statistics(tmp_path / f"{number}.json", part)
         assert read_statistics(tmp_path / f"{number}.json") == part
@@ -55,6 +57,8 @@ def test_saved_statistics_come_back_and_merge_as_one_pass(tmp_path: Path) -> Non
         merged.anomalies,
         merged.captures,
     )
+    assert merged.taken == sum(part.taken for part in parts) == pairs.taken
+    assert (merged.taken > 0) == (cost > 0)
     backwards = merge_statistics(parts[::-1])
     assert backwards.functions == merged.functions
     ledger = merged.ledger
@@ -203,8 +207,6 @@ def test_the_time_of_an_interrupt_on_another_counts_once() -> None:
 
 
 def test_the_triggers_cost_is_taken_out_of_every_interval() -> None:
-    from fractions import Fraction
-
     names = parse_names("a/2\nb/4\n")
     times = np.cumsum(np.random.default_rng(1).integers(1, 20, 40_000)).tolist()
     tags = [2, 4, 5, 3] * 10_000

@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from kprof.analysis.clock import PARTS
 from kprof.analysis.measures import Measure
 from kprof.analysis.statistics import FunctionStatistics, Statistics
 from kprof.analysis.summary import Anomalies, Ledger
@@ -44,6 +45,8 @@ def write_statistics(path: Path, statistics: Statistics) -> None:
         "ledger": list(statistics.ledger),
         "longest": statistics.longest,
         "trigger_cost": str(statistics.trigger_cost),
+        "taken": statistics.taken,
+        "short": statistics.short,
         "functions": {
             name: {
                 **_entry(one.entry),
@@ -96,10 +99,12 @@ def read_statistics(path: Path) -> Statistics:
 
 
 def _statistics(value: dict[str, Any]) -> Statistics:
+    cost = Fraction(value["trigger_cost"])
     info = replace(
         CaptureInfo(),
         source=str(value["source"]),
         clock_hz=Fraction(value["clock_hz"]),
+        step=PARTS if cost else 1,
         valid_from=str(value["valid_from"]),
         full=bool(value["full"]),
     )
@@ -111,13 +116,14 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         for key in _MEASURES:
             setattr(one, key, _measure(row[key]))
         functions[name] = one
+    captures = [(str(s), int(n), int(e), int(i)) for s, n, e, i in value["captures"]]
     tags = {int(tag): int(count) for tag, count in value["anomalies"]["unknown_tags"].items()}
     others = {
         key: int(value["anomalies"][key]) for key in Anomalies._fields if key != "unknown_tags"
     }
     return Statistics(
         info=info,
-        captures=[(str(s), int(n), int(e), int(i)) for s, n, e, i in value["captures"]],
+        captures=captures,
         ledger=Ledger(*(int(part) for part in value["ledger"])),
         functions=functions,
         inlines={
@@ -127,7 +133,9 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         anomalies=Anomalies(unknown_tags=tags, **others),
         never=tuple(_name_entry(name, row) for name, row in value["never"].items()),
         longest=int(value["longest"]),
-        trigger_cost=Fraction(value["trigger_cost"]),
+        trigger_cost=cost,
+        taken=int(value.get("taken", sum(events for _, events, _, _ in captures) * cost)),
+        short=int(value.get("short", 0)),
     )
 
 

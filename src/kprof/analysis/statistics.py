@@ -94,6 +94,8 @@ class Statistics:
         By name, those that ran.
     never
         Functions of the name file that did not run.
+    longest, trigger_cost, taken, short
+        See `kprof.analysis.summary.Summary`.
     """
 
     info: CaptureInfo
@@ -105,6 +107,8 @@ class Statistics:
     never: tuple[NameEntry, ...] = ()
     longest: int = 0
     trigger_cost: Fraction = Fraction(0)
+    taken: int = 0
+    short: int = 0
 
     @property
     def events(self) -> int:
@@ -124,6 +128,8 @@ class Statistics:
             self.anomalies,
             self.longest,
             self.trigger_cost,
+            self.taken,
+            self.short,
         )
 
 
@@ -134,7 +140,13 @@ def statistics(
     trigger_cost: Fraction = Fraction(0),
     fast: bool | None = None,
 ) -> Statistics:
-    """Replay a capture into statistics; memory does not grow with the capture."""
+    """Replay a capture into statistics; memory does not grow with the capture.
+
+    Raises
+    ------
+    UsageError
+        The triggers cannot have cost so much.
+    """
     if fast is None:
         from kprof.analysis.fast import pays
 
@@ -146,6 +158,7 @@ def statistics(
     gather = Gather(table.functions)
     for rows in replay_rows(capture, table, machine, clock, counts):
         gather.add(rows)
+    clock.finish()
     state = machine.state
     ledger = Ledger(
         elapsed=clock.time,
@@ -155,8 +168,14 @@ def statistics(
     )
     switches, contexts = int(state[states.SWITCHES]), int(state[states.CONTEXTS]) - 1
     whole = gather.close(capture, table, ledger, counts, switches, contexts)
-    scale = clock.info.clock_hz / capture.info.clock_hz
-    return replace(whole, info=clock.info, longest=clock.longest, trigger_cost=trigger_cost * scale)
+    return replace(
+        whole,
+        info=clock.info,
+        longest=clock.longest,
+        trigger_cost=trigger_cost * clock.info.step,
+        taken=clock.taken,
+        short=clock.short,
+    )
 
 
 class Gather:
@@ -286,6 +305,8 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
         never=tuple(entry for name, entry in known.items() if name not in functions),
         longest=max(part.longest for part in every),
         trigger_cost=every[0].trigger_cost,
+        taken=sum(part.taken for part in every),
+        short=sum(part.short for part in every),
     )
 
 

@@ -17,6 +17,7 @@ _RULE = "-" * 72
 _MOST_TAGS = 8
 _USUAL_COST = Fraction(3, 10)  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
 _NEAR_WRAP = 0.9
+_SHORT = 0.03  # of the intervals shorter than a trigger: worth a word
 
 
 MOSTLY_UNKNOWN = (
@@ -67,6 +68,8 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "unattributed_us": units.value(ledger.unattributed),
         "left_out_us": units.value(ledger.left_out),
         "trigger_cost_us": round(units.us(float(summary.trigger_cost)), 6),
+        "taken_us": units.value(summary.taken),
+        "short_intervals": summary.short,
         "longest_gap_us": units.value(summary.longest),
         "functions": [
             {
@@ -181,14 +184,20 @@ def _honesty(summary: Summary) -> list[str]:
     units = Units(summary.info.clock_hz)
     elapsed = summary.ledger.elapsed
     cost = summary.trigger_cost
-    taken = summary.events * cost
     if cost:
-        share = percent(round(taken), round(taken) + elapsed)
+        share = percent(summary.taken, summary.taken + elapsed)
         each = units.us(float(cost))
         lines = [
             f"{summary.events} triggers of {each:g} us were {share:.2f}% of the run; "
             "they are taken out"
         ]
+        if summary.short > _SHORT * summary.events:
+            were = "interval was" if summary.short == 1 else "intervals were"
+            lines.append(
+                f"{summary.short} {were} shorter than that by more than a tick "
+                f"({percent(summary.short, summary.events):.2f}%): the rest was taken from those "
+                "after, so short calls have too little time or none (does a trigger cost so much?)"
+            )
     else:
         usual = summary.events * _USUAL_COST
         if usual < units.exact(elapsed):
