@@ -1,9 +1,12 @@
 """Statistics in a file, to be merged later: JSON, nothing lost.
 
-``{"kprof_statistics": 1, "clock_hz": "N/D", "captures": [...], "ledger": [...], "functions":
+``{"kprof_statistics": 2, "clock_hz": "N/D", "captures": [...], "ledger": [...], "functions":
 {name: {"tag", "modifier", counts..., "own": {"count", "total", "squares", "least", "most",
 "histogram": {bucket: count}}, "whole", "real", "blocked"}}, "inlines", "anomalies", "never"}``;
 times are in ticks. Names may hold any character; JSON escapes them.
+
+Version 1 had no ``taken, short, near_wrap, missing, time_bits, unwrapped, lost, some_lost, holes``:
+nothing is said to be missing then, and the counter is taken for one of 24 bits.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kprof.analysis.clock import PARTS
+from kprof.analysis.doubts import Doubts, doubts_of
 from kprof.analysis.measures import Measure
 from kprof.analysis.statistics import FunctionStatistics, Statistics
 from kprof.analysis.summary import Anomalies, Ledger
@@ -24,7 +28,9 @@ from kprof.files import read_bytes, write_text
 from kprof.names import Modifier, NameEntry
 
 _KEY = "kprof_statistics"
-_VERSION = 1
+_VERSION = 2
+_READ = (1, 2)
+_FACTS = ("time_bits", "unwrapped", "full", "lost", "some_lost", "holes")
 _COUNTS = ("calls", "complete", "orphans", "opens", "unwound", "elapsed", "net", "wall")
 _MEASURES = ("own", "whole", "real", "blocked")
 
@@ -40,7 +46,8 @@ def write_statistics(path: Path, statistics: Statistics) -> None:
         "clock_hz": str(statistics.info.clock_hz),
         "source": statistics.info.source,
         "valid_from": statistics.info.valid_from,
-        "full": statistics.info.full,
+        **{name: getattr(statistics.info, name) for name in _FACTS},
+        **statistics.doubts._asdict(),
         "captures": statistics.captures,
         "ledger": list(statistics.ledger),
         "longest": statistics.longest,
@@ -78,11 +85,11 @@ def read_statistics(path: Path) -> Statistics:
     try:
         value = json.loads(read_bytes(path))
         version = value[_KEY]
-        if version != _VERSION:
+        if version not in _READ:
             raise SavedStatisticsError(
-                f"{path}: is version {version} of saved statistics; this kprof reads {_VERSION}"
+                f"{path}: is version {version} of saved statistics; this kprof reads 1 and 2"
             )
-        return _statistics(value)
+        return _statistics(_as_new(value) if version == 1 else value)
     except (FileAccessError, SavedStatisticsError):
         raise
     except (
@@ -98,6 +105,19 @@ def read_statistics(path: Path) -> Statistics:
         ) from error
 
 
+def _as_new(old: dict[str, Any]) -> dict[str, Any]:
+    """What version 1 kept, with what is to be taken for the rest."""
+    cost = Fraction(old["trigger_cost"])
+    plain = replace(CaptureInfo(), step=PARTS if cost else 1, full=bool(old["full"]))
+    return {
+        **{name: getattr(plain, name) for name in _FACTS},
+        **doubts_of(plain, int(old["longest"]))._asdict(),
+        "taken": round(sum(int(events) for _, events, _, _ in old["captures"]) * cost),
+        "short": 0,
+        **old,
+    }
+
+
 def _statistics(value: dict[str, Any]) -> Statistics:
     cost = Fraction(value["trigger_cost"])
     info = replace(
@@ -106,7 +126,12 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         clock_hz=Fraction(value["clock_hz"]),
         step=PARTS if cost else 1,
         valid_from=str(value["valid_from"]),
+        time_bits=int(value["time_bits"]),
+        unwrapped=bool(value["unwrapped"]),
         full=bool(value["full"]),
+        lost=None if value["lost"] is None else int(value["lost"]),
+        some_lost=bool(value["some_lost"]),
+        holes=bool(value["holes"]),
     )
     functions = {}
     for name, row in value["functions"].items():
@@ -116,14 +141,13 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         for key in _MEASURES:
             setattr(one, key, _measure(row[key]))
         functions[name] = one
-    captures = [(str(s), int(n), int(e), int(i)) for s, n, e, i in value["captures"]]
     tags = {int(tag): int(count) for tag, count in value["anomalies"]["unknown_tags"].items()}
     others = {
         key: int(value["anomalies"][key]) for key in Anomalies._fields if key != "unknown_tags"
     }
     return Statistics(
         info=info,
-        captures=captures,
+        captures=[(str(s), int(n), int(e), int(i)) for s, n, e, i in value["captures"]],
         ledger=Ledger(*(int(part) for part in value["ledger"])),
         functions=functions,
         inlines={
@@ -134,9 +158,17 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         never=tuple(_name_entry(name, row) for name, row in value["never"].items()),
         longest=int(value["longest"]),
         trigger_cost=cost,
-        taken=int(value.get("taken", sum(events for _, events, _, _ in captures) * cost)),
-        short=int(value.get("short", 0)),
+        taken=int(value["taken"]),
+        short=int(value["short"]),
+        doubts=Doubts(_near_wrap(value["near_wrap"]), bool(value["missing"])),
     )
+
+
+def _near_wrap(value: list[Any] | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    longest, wrap = value
+    return int(longest), int(wrap)
 
 
 def _measure(value: dict[str, Any]) -> Measure:

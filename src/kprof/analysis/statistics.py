@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis import states
 from kprof.analysis.clock import Clock
+from kprof.analysis.doubts import Doubts, doubts_of, merge_doubts
 from kprof.analysis.machine import Machine, Rows, replay_rows
 from kprof.analysis.measures import Measure
 from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
@@ -94,7 +95,7 @@ class Statistics:
         By name, those that ran.
     never
         Functions of the name file that did not run.
-    longest, trigger_cost, taken, short
+    longest, trigger_cost, taken, short, doubts
         See `kprof.analysis.summary.Summary`.
     """
 
@@ -109,6 +110,7 @@ class Statistics:
     trigger_cost: Fraction = Fraction(0)
     taken: int = 0
     short: int = 0
+    doubts: Doubts = field(default_factory=Doubts)
 
     @property
     def events(self) -> int:
@@ -130,6 +132,7 @@ class Statistics:
             self.trigger_cost,
             self.taken,
             self.short,
+            self.doubts,
         )
 
 
@@ -175,6 +178,7 @@ def statistics(
         trigger_cost=trigger_cost * clock.info.step,
         taken=clock.taken,
         short=clock.short,
+        doubts=doubts_of(clock.info, clock.longest),
     )
 
 
@@ -268,14 +272,24 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     Raises
     ------
     UsageError
-        There is none, or their clocks differ.
+        There is none, or their clocks or the trigger costs that were taken out differ.
     """
     every = list(parts)
     if not every:
         raise UsageError("no captures to merge; expected at least one")
-    clocks = {part.info.clock_hz for part in every}
+    costs = {part.trigger_cost * 1_000_000 / part.info.clock_hz: part for part in every}
+    if len(costs) > 1:
+        shown = ", ".join(
+            f"{part.info.source}: {f'{float(us):g} us' if us else 'none'}"
+            for us, part in costs.items()
+        )
+        raise UsageError(
+            f"captures with different trigger costs cannot be merged: {shown}; expected the same "
+            "--trigger-cost for all"
+        )
+    clocks = {part.info.clock_hz / part.info.step: part for part in every}
     if len(clocks) > 1:
-        shown = ", ".join(f"{part.info.source}: {part.info.clock_hz} Hz" for part in every)
+        shown = ", ".join(f"{part.info.source}: {hz} Hz" for hz, part in clocks.items())
         raise UsageError(f"captures with different clocks cannot be merged: {shown}")
     functions: dict[str, FunctionStatistics] = {}
     inlines: dict[str, tuple[NameEntry, int]] = {}
@@ -288,13 +302,7 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     known = {entry.name: entry for part in every for entry in part.never}
     info = every[0].info
     if len(sources) > 1:
-        info = replace(
-            CaptureInfo(),
-            source=f"{len(sources)} captures",
-            clock_hz=info.clock_hz,
-            full=any(part.info.full for part in every),
-            valid_from="merged: " + ", ".join(sources[:4]) + (", ..." if len(sources) > 4 else ""),
-        )
+        info = _merge_infos([part.info for part in every], sources)
     return Statistics(
         info=info,
         captures=[capture for part in every for capture in part.captures],
@@ -307,6 +315,24 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
         trigger_cost=every[0].trigger_cost,
         taken=sum(part.taken for part in every),
         short=sum(part.short for part in every),
+        doubts=merge_doubts(part.doubts for part in every),
+    )
+
+
+def _merge_infos(parts: list[CaptureInfo], sources: list[str]) -> CaptureInfo:
+    lost = [info.lost for info in parts if info.lost is not None]
+    return replace(
+        CaptureInfo(),
+        source=f"{len(sources)} captures",
+        clock_hz=parts[0].clock_hz,
+        step=parts[0].step,
+        time_bits=min(info.time_bits for info in parts),
+        unwrapped=all(info.unwrapped for info in parts),
+        full=any(info.full for info in parts),
+        lost=sum(lost) if len(lost) == len(parts) else None,
+        some_lost=any(info.some_lost or info.lost for info in parts),
+        holes=any(info.holes for info in parts),
+        valid_from="merged: " + ", ".join(sources[:4]) + (", ..." if len(sources) > 4 else ""),
     )
 
 

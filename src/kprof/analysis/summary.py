@@ -9,6 +9,7 @@ import numpy as np
 
 from kprof.analysis import states, tally
 from kprof.analysis.books import keep_books
+from kprof.analysis.doubts import Doubts, doubts_of
 from kprof.analysis.tags import TagTable
 from kprof.analysis.tally import Tally
 from kprof.capture.model import Capture, CaptureInfo
@@ -100,6 +101,8 @@ class Summary(NamedTuple):
         What was taken out for all of them.
     short
         Intervals that were shorter than `trigger_cost` by more than a step of the clock.
+    doubts
+        What else there is to be said about the capture.
     """
 
     info: CaptureInfo
@@ -112,6 +115,7 @@ class Summary(NamedTuple):
     trigger_cost: Fraction = Fraction(0)
     taken: int = 0
     short: int = 0
+    doubts: Doubts = Doubts()
 
 
 def summarise(
@@ -170,6 +174,7 @@ def summarise(
         trigger_cost * books.info.step,
         books.taken,
         books.short,
+        doubts_of(books.info, books.longest),
     )
 
 

@@ -16,7 +16,6 @@ from kprof.report.units import Units, percent, safe_name
 _RULE = "-" * 72
 _MOST_TAGS = 8
 _USUAL_COST = Fraction(3, 10)  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
-_NEAR_WRAP = 0.9
 _SHORT = 0.03  # of the intervals shorter than a trigger: worth a word
 
 
@@ -206,17 +205,14 @@ def _honesty(summary: Summary) -> list[str]:
         else:
             what = f"one every {units.us(elapsed) / max(summary.events, 1):.3g} us"
         lines = [f"{summary.events} triggers; {what} (--trigger-cost takes them out)"]
-    if not summary.info.unwrapped:
-        wrap = (1 << summary.info.time_bits) * summary.info.step
-        if summary.longest > wrap * _NEAR_WRAP:
-            lines.append(
-                f"the longest time between two events was {units.seconds(summary.longest)}, near "
-                f"the wrap at {units.seconds(wrap)}: longer ones would be seen too short"
-            )
+    if summary.doubts.near_wrap:
+        longest, wrap = summary.doubts.near_wrap
+        lines.append(
+            f"the longest time between two events was {units.seconds(longest)}, near the wrap at "
+            f"{units.seconds(wrap)}: longer ones would be seen too short"
+        )
     if summary.anomalies.mostly_unknown(summary.events):
         lines.append(MOSTLY_UNKNOWN)
-    if summary.info.full and not summary.info.holes:
-        pass  # what came when the event RAM was full is missing outside of what is kept
-    elif summary.info.lost or summary.info.some_lost or summary.info.holes:
+    if summary.doubts.missing:
         lines.append("events are missing from this capture: calls and contexts may be wrong")
     return lines
