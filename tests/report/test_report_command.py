@@ -167,6 +167,28 @@ def test_what_the_triggers_took_is_said_and_how_many_intervals_were_too_short(
         run("report", dump, "--trigger-cost", "50us")
 
 
+def test_functions_with_and_without_interrupts_are_told_in_both_forms(tmp_path: Path) -> None:
+    (tmp_path / "i.names").write_text("f/2\nirq/8\n")
+    # The capture begins inside f, whose exit comes at 10; a call of 30 with an interrupt of 4 in
+    # it; one with an f of 20 inside that has an interrupt of 6; one that is still open, with 5.
+    events = [
+        (0, 8), (3, 9), (10, 3), (20, 2), (30, 8), (34, 9), (50, 3),
+        (60, 2), (65, 2), (70, 8), (76, 9), (85, 3), (90, 3), (95, 2), (96, 8), (101, 9), (110, 8),
+    ]  # fmt: skip
+    write_raw(tmp_path / "i.bin", Capture.from_events(*zip(*events, strict=True)))
+    common = ("report", tmp_path / "i.bin", "--valid", "all")
+    value = json.loads(run(*common, "--interrupts", "--irq", "irq", "--format", "json"))
+    summary = json.loads(run(*common, "--format", "json"))
+    total = next(row["elapsed_us"] for row in summary["functions"] if row["name"] == "f")
+    # 7 of the orphan's own, 30, 30 and 15.
+    assert total == 82
+    assert value["interrupted"] == [
+        {"name": "f", "total_us": 82, "without_us": 67, "in_interrupts_us": 15}
+    ]
+    text = run(*common, "--interrupts", "--irq", "irq").splitlines()
+    assert text[-1].split() == ["82", "67", "15", "f"]
+
+
 @pytest.mark.parametrize("cost", [[], ["--trigger-cost", "0.3us"]])
 def test_a_mean_is_as_uncertain_as_the_captures_clock_is_coarse(
     dump: Path, cost: list[str]

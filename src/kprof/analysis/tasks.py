@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kprof.analysis.beat import Beat, find_beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.measures import Measure
-from kprof.analysis.states import MARK_INLINE, MARK_OUT, OPEN, ORPHAN
+from kprof.analysis.states import INNER, MARK_INLINE, MARK_OUT, OPEN, ORPHAN
 
 Column = NDArray[np.int64]
 _OFTEN = 8
@@ -85,6 +85,25 @@ class Interrupt:
     period: Measure
     nested: int
     beat: Beat | None
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """What interrupts did to one function; times in ticks.
+
+    Attributes
+    ----------
+    function
+        Index of `Timeline.functions`.
+    total
+        Its elapsed time, as in the summary.
+    lost
+        What of that interrupts on top of it took.
+    """
+
+    function: int
+    total: int
+    lost: int
 
 
 def slices(timeline: Timeline) -> Slices:
@@ -197,6 +216,22 @@ def interrupts(timeline: Timeline, functions: list[int]) -> list[Interrupt]:
             )
         )
     return found
+
+
+def interrupted(timeline: Timeline, functions: list[int]) -> list[Interrupted]:
+    """The functions that interrupts took time from, those that lost most first."""
+    calls = timeline.calls
+    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
+    taken = interrupt_time(timeline, is_root)
+    orphan = (calls.flags & ORPHAN) != 0
+    outer = ((calls.flags & INNER) == 0) & ~orphan
+    rows = []
+    for function in np.unique(calls.function[outer & (taken > 0)]).tolist():
+        mine = calls.function == function
+        # Of an orphan only its net time is its function's: there is no interrupt in it.
+        total = int(calls.elapsed[mine & outer].sum() + calls.net[mine & orphan].sum())
+        rows.append(Interrupted(function, total, int(taken[mine & outer].sum())))
+    return sorted(rows, key=lambda row: (row.lost, row.total, row.function), reverse=True)
 
 
 def interrupt_time(timeline: Timeline, is_root: NDArray[np.bool_]) -> Column:

@@ -10,10 +10,9 @@ import numpy as np
 from kprof.analysis.beat import Beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.measures import Measure
-from kprof.analysis.states import INNER, OPEN, ORPHAN
 from kprof.analysis.tasks import (
     interrupt_functions,
-    interrupt_time,
+    interrupted,
     interrupts,
     slices,
     tasks,
@@ -75,6 +74,7 @@ def tasks_json(timeline: Timeline) -> dict[str, Any]:
 def interrupts_json(timeline: Timeline, named: tuple[str, ...] = ()) -> dict[str, Any]:
     """The interrupt functions as a JSON object; times in microseconds."""
     units = Units(timeline.info.clock_hz)
+    functions = interrupt_functions(timeline, named)
     return {
         "interrupts": [
             {
@@ -84,8 +84,17 @@ def interrupts_json(timeline: Timeline, named: tuple[str, ...] = ()) -> dict[str
                 "nested": one.nested,
                 "beat": None if one.beat is None else _beat_json(one.beat, units),
             }
-            for one in interrupts(timeline, interrupt_functions(timeline, named))
-        ]
+            for one in interrupts(timeline, functions)
+        ],
+        "interrupted": [
+            {
+                "name": timeline.functions[row.function].name,
+                "total_us": units.value(row.total),
+                "without_us": units.value(row.total - row.lost),
+                "in_interrupts_us": units.value(row.lost),
+            }
+            for row in interrupted(timeline, functions)
+        ],
     }
 
 
@@ -158,22 +167,12 @@ def _without(
     timeline: Timeline, functions: list[int], names: list[str], units: Units
 ) -> Iterator[str]:
     """Elapsed time of the functions that were interrupted, with and without the interrupts."""
-    calls = timeline.calls
-    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
-    taken = interrupt_time(timeline, is_root)
-    outer = (calls.flags & (INNER | ORPHAN)) == 0
     yield f"{'total us':>12}  {'without':>12}  {'in interrupts':>13}  name"
-    rows = []
-    for function in np.unique(calls.function[taken > 0]).tolist():
-        mine = outer & (calls.function == function)
-        total, lost = int(calls.elapsed[mine].sum()), int(taken[mine].sum())
-        rows.append((lost, total, function))
-    for lost, total, function in sorted(rows, reverse=True):
-        if lost:
-            yield (
-                f"{units.text(total):>12}  {units.text(total - lost):>12}  "
-                f"{units.text(lost):>13}  {names[function]}"
-            )
+    for row in interrupted(timeline, functions):
+        yield (
+            f"{units.text(row.total):>12}  {units.text(row.total - row.lost):>12}  "
+            f"{units.text(row.lost):>13}  {names[row.function]}"
+        )
 
 
 def _number(value: float) -> str:
