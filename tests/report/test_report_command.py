@@ -208,6 +208,7 @@ def test_a_mean_is_as_uncertain_as_the_captures_clock_is_coarse(
             "# 1: lanisr, 395 us total, 392 us net\n0:000 005 -> lanisr",
         ),
         (["--hist", "splimp"], "[2, 4) us  3  ####"),
+        (["--hist", "splimp", "--trigger-cost", "1ns"], "[1, 2) us  2  ####"),
         (["--between", "RX", "MGET"], "min 1 us, avg 20.5, p50 1, p90 40, p99 40, max 40"),
         (["--graph", "splimp"], "splimp <- lanisr <- vec1"),
         (["--graph"], "`- lanisr"),

@@ -12,7 +12,7 @@ nothing is said to be missing then, and the counter is taken for one of 24 bits.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ _READ = (1, 2)
 _FACTS = ("time_bits", "unwrapped", "full", "lost", "some_lost", "holes")
 _COUNTS = ("calls", "complete", "orphans", "opens", "unwound", "elapsed", "net", "wall")
 _MEASURES = ("own", "whole", "real", "blocked")
+_OF_MEASURE = ("count", "total", "squares", "least", "most", "histogram")
 
 
 class SavedStatisticsError(KprofError):
@@ -58,7 +59,7 @@ def write_statistics(path: Path, statistics: Statistics) -> None:
             name: {
                 **_entry(one.entry),
                 **{key: getattr(one, key) for key in _COUNTS},
-                **{key: asdict(getattr(one, key)) for key in _MEASURES},
+                **{key: _figures(getattr(one, key)) for key in _MEASURES},
             }
             for name, one in statistics.functions.items()
         },
@@ -171,8 +172,12 @@ def _near_wrap(value: list[Any] | None) -> tuple[int, int] | None:
     return int(longest), int(wrap)
 
 
+def _figures(measure: Measure) -> dict[str, Any]:
+    return {name: getattr(measure, name) for name in _OF_MEASURE}
+
+
 def _measure(value: dict[str, Any]) -> Measure:
-    known = {one.name: value[one.name] for one in fields(Measure)}
+    known = {name: value[name] for name in _OF_MEASURE}
     known["histogram"] = {int(k): int(v) for k, v in known["histogram"].items()}
     return Measure(**known)
 
