@@ -21,12 +21,21 @@ from kprof.analysis.states import ORPHAN
 from kprof.analysis.statistics import Statistics, merge_statistics, statistics
 from kprof.analysis.summary import Summary
 from kprof.analysis.tags import TagTable
-from kprof.analysis.tasks import interrupt_functions, interrupt_time, interrupts, slices, tasks
+from kprof.analysis.tasks import (
+    IDLE,
+    interrupt_functions,
+    interrupt_time,
+    interrupts,
+    running,
+    slices,
+    tasks,
+)
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
 from kprof.names import parse_names
 from kprof.report.summary import summary_text
+from kprof.report.tasks import strip
 
 NAMES = parse_names(kernel_sim.name_text("pair"))
 
@@ -174,6 +183,49 @@ def test_intervals_pair_each_mark_with_the_next() -> None:
     assert intervals(lines, "B", "A")[0].tolist() == [5, 10]
     with pytest.raises(UsageError, match="do you mean"):
         intervals(lines, "A", "BB")
+
+
+def _running_share_the_run_out(lines: Timeline) -> None:
+    parts = running(lines)
+    lengths = parts.end - parts.start
+    assert int(lengths.sum()) == lines.ledger.elapsed
+    assert np.array_equal(parts.start[1:], parts.end[:-1])
+    assert int(lengths[parts.context == IDLE].sum()) == lines.ledger.idle
+
+
+@pytest.mark.parametrize("style", ["pair", "early", "swtch"])
+def test_what_is_idle_in_the_slices_is_what_the_replay_counts(style: str) -> None:
+    names = parse_names(kernel_sim.name_text(style))
+    for seed in range(6):
+        kernel = kernel_sim.Kernel(seed, style, True, 500)
+        for cut in (0, 137):  # in the middle of calls
+            capture = Capture.from_events(kernel.times[cut:], kernel.tags[cut:])
+            _running_share_the_run_out(timeline(capture, names))
+
+
+def test_what_is_idle_is_counted_in_any_events() -> None:
+    names = parse_names("a/2\nb/4\nso/8$\nsi/10*\nsw/12!\nX/20=\n")
+    random = np.random.default_rng(3)
+    for events in range(200):
+        tags = random.choice([2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 20], events % 40)
+        times = np.cumsum(random.integers(0, 5, len(tags)))
+        _running_share_the_run_out(timeline(Capture.from_events(times, tags), names))
+
+
+def test_idle_time_is_no_context_that_runs() -> None:
+    names = parse_names("main/2\nintr/4\nsw_sys/8$\nsw_task/10*\n")
+    # A task to 99, idle to 160, an interrupt to 180, idle to 300, the switch (its exit is seen on
+    # the near side of it) to 301, the task to 400.
+    events = [(0, 2), (99, 8), (160, 4), (180, 5), (300, 10), (301, 11), (301, 9), (400, 3)]
+    lines = timeline(Capture.from_events(*zip(*events, strict=True)), names)
+    parts = running(lines)
+    assert list(zip(parts.start, parts.end, parts.context, strict=True)) == [
+        (0, 99, 1), (99, 160, IDLE), (160, 180, 0), (180, 300, IDLE), (300, 301, 0), (301, 400, 1),
+    ]  # fmt: skip
+    system, task = tasks(lines)
+    assert (system.run, system.longest, lines.ledger.idle) == (21, 21, 181)
+    assert (task.run, task.longest) == (198, 99)
+    assert strip(lines, 20) == "11111___.______11111"
 
 
 def test_slices_and_tasks_share_the_run_out() -> None:

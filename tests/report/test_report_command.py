@@ -214,6 +214,10 @@ def test_a_mean_is_as_uncertain_as_the_captures_clock_is_coarse(
         (["--graph"], "`- lanisr"),
         (["--slower-than", "300us"], "0:000 005     -> lanisr (392 us, 395 total)"),
         (["--around", "0:000 508", "-n", "1"], "-> splimp (2 us)"),
+        (
+            ["--tasks"],
+            "us: what ran most of it, a task by its number, . the system context, _ idle",
+        ),
         (["--tasks"], "|111111111111111111111111111111111111111111"),
         (["--interrupts", "--irq", "vec1"], "interrupts (as named): vec1"),
     ],

@@ -15,6 +15,8 @@ from kprof.analysis.states import INNER, MARK_INLINE, MARK_OUT, OPEN, ORPHAN
 Column = NDArray[np.int64]
 _OFTEN = 8
 _LEAST_BELOW = 2
+IDLE = -1
+"""What `running` calls the system context with no call open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class Task:
     run
         Time on the processor; of the system context, its idle time is not in it.
     longest
-        Its longest slice.
+        The most time on the processor in one slice; likewise.
     longest_away
         The longest time between two slices.
     """
@@ -124,28 +126,45 @@ def slices(timeline: Timeline) -> Slices:
     )
 
 
+def running(timeline: Timeline) -> Slices:
+    """The slices, those of the system context cut where it becomes idle (`IDLE`) and busy."""
+    rows, calls = slices(timeline), timeline.calls
+    bottom = (calls.context == 0) & (calls.parent < 0)
+    entry, leave = calls.entry[bottom], calls.exit[bottom]
+    edges = np.unique(np.concatenate([rows.start, rows.end, entry, leave]))
+    opened = np.zeros(len(edges), np.int64)
+    np.add.at(opened, np.searchsorted(edges, entry), 1)
+    np.add.at(opened, np.searchsorted(edges, leave), -1)
+    start = edges[:-1]
+    context = rows.context[np.searchsorted(rows.start, start, "right") - 1]
+    idle = (context == 0) & (np.cumsum(opened)[:-1] == 0)
+    return Slices(start, edges[1:], np.where(idle, IDLE, context))
+
+
 def tasks(timeline: Timeline) -> list[Task]:
     """Every context, the system context first."""
     rows = slices(timeline)
     calls = timeline.calls
+    parts = running(timeline)
+    busy = np.zeros(len(rows.start), np.int64)
+    here = np.searchsorted(rows.start, parts.start, "right") - 1
+    np.add.at(busy, here, np.where(parts.context == IDLE, 0, parts.end - parts.start))
     found = []
     for context in np.unique(np.concatenate([rows.context, calls.context])).tolist():
         mine = rows.context == context
-        lengths = (rows.end - rows.start)[mine]
         away = rows.start[mine][1:] - rows.end[mine][:-1]
         lowest = np.flatnonzero((calls.context == context) & (calls.parent < 0))
         name = ""
         if len(lowest):
             longest = lowest[np.argmax(calls.wall[lowest])]
             name = timeline.functions[int(calls.function[longest])].name
-        run = int(lengths.sum()) - (timeline.ledger.idle if context == 0 else 0)
         found.append(
             Task(
                 context,
                 name,
                 int(mine.sum()),
-                run,
-                int(lengths.max(initial=0)),
+                int(busy[mine].sum()),
+                int(busy[mine].max(initial=0)),
                 int(away.max(initial=0)),
             )
         )

@@ -11,9 +11,11 @@ from kprof.analysis.beat import Beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.measures import Measure
 from kprof.analysis.tasks import (
+    IDLE,
     interrupt_functions,
     interrupted,
     interrupts,
+    running,
     slices,
     tasks,
 )
@@ -41,7 +43,10 @@ def task_lines(timeline: Timeline) -> Iterator[str]:
     idle = timeline.ledger.idle
     yield f"  idle  {units.text(idle):>12}  {percent(idle, elapsed):>6.2f}%"
     yield ""
-    yield f"each column {_number(units.us(elapsed / _COLUMNS))} us; the context that ran most of it"
+    yield (
+        f"each column {_number(units.us(elapsed / _COLUMNS))} us: what ran most of it, "
+        "a task by its number, . the system context, _ idle"
+    )
     yield "|" + strip(timeline, _COLUMNS) + "|"
 
 
@@ -107,8 +112,11 @@ def _beat_json(beat: Beat, units: Units) -> dict[str, Any]:
 
 
 def strip(timeline: Timeline, columns: int) -> str:
-    """One character for each of `columns` equal parts of the run: ``.`` is the system context."""
-    rows = slices(timeline)
+    """One character for each of `columns` equal parts of the run: what ran most of it.
+
+    ``.`` is the system context, ``_`` idle; a task has its number, or a letter.
+    """
+    rows = running(timeline)
     total = max(1, timeline.ledger.elapsed)
     edges = np.linspace(0, total, columns + 1)
     best = np.zeros(columns)
@@ -122,7 +130,7 @@ def strip(timeline: Timeline, columns: int) -> str:
         place = np.clip(place, 0, mine.sum() - 1)
         inside = np.clip(edges - rows.start[mine][place], 0, (rows.end - rows.start)[mine][place])
         share = np.diff(spent[place] + inside)
-        char = "." if context == 0 else _SIGNS[(context - 1) % len(_SIGNS)]
+        char = {IDLE: "_", 0: "."}.get(context) or _SIGNS[(context - 1) % len(_SIGNS)]
         sign[share > best] = char
         best = np.maximum(best, share)
     return "".join(sign.tolist())
