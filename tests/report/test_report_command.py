@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -379,6 +380,15 @@ def test_a_terminal_gets_the_trace_through_a_pager(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("click.echo_via_pager", lambda parts: paged.extend(parts))
     output.write_product(Path("-"), iter([TRACE]), paged=True)
     assert paged == [TRACE]
+
+
+def test_what_a_capture_file_does_not_use_is_a_warning(dump: Path) -> None:
+    import kprof
+
+    said = f"{dump}: knows its number of valid records; --valid 7 is not used"
+    with pytest.warns(UserWarning, match=re.escape(said)) as caught:
+        assert kprof.load(dump, valid=7).summary.events == 22
+    assert caught[0].filename == __file__
 
 
 def test_the_python_api(dump: Path) -> None:
