@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -129,12 +130,20 @@ def load(
     options
         As of `kprof.capture.open_capture`.
 
+    Warns
+    -----
+    UserWarning
+        An option was not used, for the file itself knows better; damage was tolerated; a guess was
+        made: what the commands say on stderr.
+
     Raises
     ------
     KprofError
         One of them cannot be read, or there is no name file.
     """
     capture = open_capture(dump, **options)
+    for said in capture.info.warnings:
+        warnings.warn(said, stacklevel=2)
     if names is None:
         found = find_names(Path(dump), capture.info.names_sha256)
         if found is None:

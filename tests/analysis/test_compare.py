@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from tests.analysis import workload
@@ -40,6 +42,20 @@ def test_what_is_a_fifth_slower_is_named_first(name: str) -> None:
     for seed in range(2):
         after = _run(seed + 500, whole_ram, **{name: 1.2})
         assert changed_names(compare(_run(seed, whole_ram), after))[0] == name
+
+
+def test_a_change_below_the_clocks_step_is_none_with_a_trigger_cost_either() -> None:
+    names = parse_names("a/2\n")
+
+    def run(slower: int, cost: Fraction) -> Timeline:
+        """24 calls of 4 us, the last `slower` of them 5 us."""
+        times = [t for k in range(24) for t in (100 * k, 100 * k + 4 + (k >= 24 - slower))]
+        return timeline(Capture.from_events(times, [2, 3] * 24), names, trigger_cost=cost)
+
+    # A third of a tick on 4 is beyond chance, but three times 0.41 * sqrt(2 / 24) is 0.355 ticks.
+    for cost in (Fraction(0), Fraction(3, 10)):
+        assert changed_names(compare(run(0, cost), run(8, cost))) == []
+        assert changed_names(compare(run(0, cost), run(9, cost))) == ["a"]
 
 
 def test_paths_that_come_and_go_are_told() -> None:

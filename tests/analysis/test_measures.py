@@ -11,6 +11,14 @@ from hypothesis import strategies as st
 
 from kprof.analysis.measures import Measure, bucket_of, bucket_range
 
+
+def _merged(values: list[int]) -> Measure:
+    """A measure that has only a histogram."""
+    measure = Measure()
+    measure.merge(Measure.of(np.array(values, np.int64)))
+    return measure
+
+
 VALUES = st.lists(st.integers(0, 1 << 40), min_size=1, max_size=60)
 
 
@@ -38,9 +46,22 @@ def test_the_figures_are_numpys(values: list[int]) -> None:
     assert measure.squares == sum(min(v, (1 << 40) - 1) ** 2 for v in values)
     exact = np.percentile(array, [50, 90, 99], method="inverted_cdf")
     for share, wanted in zip((50, 90, 99), exact, strict=True):
-        found = measure.percentile(share)
+        assert measure.percentile(share) == wanted
+        found = _merged(values).percentile(share)
         assert found is not None
         assert abs(found - wanted) <= 0.016 * wanted + 0.5
+
+
+@settings(deadline=None, max_examples=60)
+@given(VALUES)
+def test_the_values_are_told_apart_as_far_as_they_are_known(values: list[int]) -> None:
+    for measure in (Measure.of(np.array(values, np.int64)), _merged(values)):
+        found, counts = measure.distinct()
+        assert int(counts.sum()) == len(values)
+        assert (np.diff(found) > 0).all()
+        if measure.values is not None:
+            assert np.repeat(found, counts).tolist() == sorted(values)
+        assert int(found[0]) == min(values)
 
 
 @settings(deadline=None, max_examples=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,25 @@ from kprof.analysis.graph import call_tree
 from kprof.analysis.questions import intervals, worst_calls
 from kprof.analysis.saved import SavedStatisticsError, read_statistics, write_statistics
 from kprof.analysis.states import ORPHAN
-from kprof.analysis.statistics import merge_statistics, statistics
+from kprof.analysis.statistics import Statistics, merge_statistics, statistics
+from kprof.analysis.summary import Summary
 from kprof.analysis.tags import TagTable
-from kprof.analysis.tasks import interrupt_functions, interrupt_time, interrupts, slices, tasks
+from kprof.analysis.tasks import (
+    IDLE,
+    interrupt_functions,
+    interrupt_time,
+    interrupts,
+    running,
+    slices,
+    tasks,
+)
 from kprof.capture import Capture
+from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
 from kprof.names import parse_names
+from kprof.report.fields import field_rows
+from kprof.report.summary import summary_text
+from kprof.report.tasks import strip
 
 NAMES = parse_names(kernel_sim.name_text("pair"))
 
@@ -42,8 +56,9 @@ def test_the_statistics_say_what_the_summary_says() -> None:
         assert statistics(capture, NAMES).summary() == summarise(capture, NAMES)
 
 
-def test_saved_statistics_come_back_and_merge_as_one_pass(tmp_path: Path) -> None:
-    parts = [statistics(_capture(seed), NAMES) for seed in range(4)]
+@pytest.mark.parametrize("cost", [Fraction(0), Fraction(3, 2)])
+def test_saved_statistics_come_back_and_merge_as_one_pass(tmp_path: Path, cost: Fraction) -> None:
+    parts = [statistics(_capture(seed), NAMES, trigger_cost=cost) for seed in range(4)]
     for number, part in enumerate(parts):
         write_statistics(tmp_path / f"{number}.json", part)
         assert read_statistics(tmp_path / f"{number}.json") == part
@@ -55,6 +70,8 @@ def test_saved_statistics_come_back_and_merge_as_one_pass(tmp_path: Path) -> Non
         merged.anomalies,
         merged.captures,
     )
+    assert merged.taken == sum(part.taken for part in parts) == pairs.taken
+    assert (merged.taken > 0) == (cost > 0)
     backwards = merge_statistics(parts[::-1])
     assert backwards.functions == merged.functions
     ledger = merged.ledger
@@ -169,6 +186,49 @@ def test_intervals_pair_each_mark_with_the_next() -> None:
         intervals(lines, "A", "BB")
 
 
+def _running_share_the_run_out(lines: Timeline) -> None:
+    parts = running(lines)
+    lengths = parts.end - parts.start
+    assert int(lengths.sum()) == lines.ledger.elapsed
+    assert np.array_equal(parts.start[1:], parts.end[:-1])
+    assert int(lengths[parts.context == IDLE].sum()) == lines.ledger.idle
+
+
+@pytest.mark.parametrize("style", ["pair", "early", "swtch"])
+def test_what_is_idle_in_the_slices_is_what_the_replay_counts(style: str) -> None:
+    names = parse_names(kernel_sim.name_text(style))
+    for seed in range(6):
+        kernel = kernel_sim.Kernel(seed, style, True, 500)
+        for cut in (0, 137):  # in the middle of calls
+            capture = Capture.from_events(kernel.times[cut:], kernel.tags[cut:])
+            _running_share_the_run_out(timeline(capture, names))
+
+
+def test_what_is_idle_is_counted_in_any_events() -> None:
+    names = parse_names("a/2\nb/4\nso/8$\nsi/10*\nsw/12!\nX/20=\n")
+    random = np.random.default_rng(3)
+    for events in range(200):
+        tags = random.choice([2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 20], events % 40)
+        times = np.cumsum(random.integers(0, 5, len(tags)))
+        _running_share_the_run_out(timeline(Capture.from_events(times, tags), names))
+
+
+def test_idle_time_is_no_context_that_runs() -> None:
+    names = parse_names("main/2\nintr/4\nsw_sys/8$\nsw_task/10*\n")
+    # A task to 99, idle to 160, an interrupt to 180, idle to 300, the switch (its exit is seen on
+    # the near side of it) to 301, the task to 400.
+    events = [(0, 2), (99, 8), (160, 4), (180, 5), (300, 10), (301, 11), (301, 9), (400, 3)]
+    lines = timeline(Capture.from_events(*zip(*events, strict=True)), names)
+    parts = running(lines)
+    assert list(zip(parts.start, parts.end, parts.context, strict=True)) == [
+        (0, 99, 1), (99, 160, IDLE), (160, 180, 0), (180, 300, IDLE), (300, 301, 0), (301, 400, 1),
+    ]  # fmt: skip
+    system, task = tasks(lines)
+    assert (system.run, system.longest, lines.ledger.idle) == (21, 21, 181)
+    assert (task.run, task.longest) == (198, 99)
+    assert strip(lines, 20) == "11111___.______11111"
+
+
 def test_slices_and_tasks_share_the_run_out() -> None:
     for seed in range(4):
         lines = _lines(seed)
@@ -203,8 +263,6 @@ def test_the_time_of_an_interrupt_on_another_counts_once() -> None:
 
 
 def test_the_triggers_cost_is_taken_out_of_every_interval() -> None:
-    from fractions import Fraction
-
     names = parse_names("a/2\nb/4\n")
     times = np.cumsum(np.random.default_rng(1).integers(1, 20, 40_000)).tolist()
     tags = [2, 4, 5, 3] * 10_000
@@ -257,3 +315,144 @@ def test_a_wrong_budget_is_told_line_by_line() -> None:
     assert [p.split(":")[1] for p in caught.value.problems] == ["2", "3", "4", "5"]
     with pytest.raises(BudgetError, match="no function"):
         check_budget(parse_budget("zz.max < 1s", "b"), statistics(_capture(1), NAMES), NAMES)
+
+
+A = parse_names("a/2\n")
+
+
+def _said(summary: Summary) -> list[str]:
+    """What the report says below the triggers' share."""
+    lines = summary_text(summary).replace(".000 us", " us").rstrip("\n").split("\n")
+    return lines[next(i for i, line in enumerate(lines) if " triggers" in line) + 1 :]
+
+
+LOST = "events are missing from this capture: calls and contexts may be wrong"
+NEAR = "the longest time between two events was 0 sec 065000 us, near the wrap at 0 sec 065536 us: "
+NEAR += "longer ones would be seen too short"
+LONG = 16_000_000  # near the wrap of 24 bits
+
+
+@pytest.mark.parametrize(
+    ("info", "gap", "said"),
+    [
+        (CaptureInfo(), 10, []),
+        (CaptureInfo(lost=7), 10, [LOST]),
+        (CaptureInfo(lost=0), 10, []),
+        (CaptureInfo(some_lost=True), 10, [LOST]),
+        (CaptureInfo(holes=True, full=True), 10, [LOST]),
+        (CaptureInfo(lost=7, full=True), 10, []),
+        (CaptureInfo(time_bits=16), 65_000, [NEAR]),
+        (CaptureInfo(time_bits=48, unwrapped=True), LONG, []),
+        (CaptureInfo(time_bits=48, unwrapped=True), 20_000_000, []),
+        (CaptureInfo(time_bits=32), LONG, []),
+    ],
+)
+def test_what_is_said_of_a_capture_is_said_of_it_saved_and_merged(
+    info: CaptureInfo, gap: int, said: list[str], tmp_path: Path
+) -> None:
+    capture = Capture.from_events([0, gap], [2, 3], info)
+    plain = statistics(Capture.from_events([0, 10], [2, 3], CaptureInfo(full=True)), A)
+    for cost in (Fraction(0), Fraction(3, 10)):
+        assert _said(summarise(capture, A, trigger_cost=cost)) == said
+        write_statistics(tmp_path / "s.json", statistics(capture, A, trigger_cost=cost))
+        one = read_statistics(tmp_path / "s.json")
+        assert _said(one.summary()) == said
+        write_statistics(tmp_path / "m.json", merge_statistics([one, one]))
+        assert _said(read_statistics(tmp_path / "m.json").summary()) == said
+        assert cost or _said(merge_statistics([plain, one]).summary()) == said
+        assert cost or _said(merge_statistics([one, plain]).summary()) == said
+
+
+def test_what_was_lost_adds_up_where_it_is_known() -> None:
+    parts = [
+        statistics(Capture.from_events([0, 1], [2, 3], CaptureInfo(lost=n)), A)
+        for n in (7, 0, None)
+    ]
+    both = merge_statistics(parts[:2]).info
+    assert (both.lost, both.some_lost) == (7, True)
+    for order in (parts, parts[::-1], [merge_statistics(parts[1:]), parts[0]]):
+        every = merge_statistics(order).info
+        assert (every.lost, every.some_lost) == (None, True)
+    assert (merge_statistics(parts[1:]).info.lost, merge_statistics(parts[1:]).info.some_lost) == (
+        None,
+        False,
+    )
+
+
+def test_of_several_wraps_the_nearest_is_told() -> None:
+    def near(bits: int, gap: int) -> Statistics:
+        return statistics(Capture.from_events([0, gap], [2, 3], CaptureInfo(time_bits=bits)), A)
+
+    parts = [near(16, 60_000), near(24, LONG), near(16, 65_000), near(20, 10)]
+    for order in (parts, parts[::-1]):
+        assert merge_statistics(order).doubts.near_wrap == (65_000, 65_536)
+
+
+VERSION_1 = """{"kprof_statistics":1,"clock_hz":"HZ","source":"old.bin","valid_from":"all",
+"full":false,"captures":[["old.bin",2,LONG,0]],"ledger":[LONG,LONG,0,0,0],"longest":LONG,"trigger_cost":"COST",
+"functions":{},"inlines":{},"anomalies":{"orphan_exits":0,"open_calls":0,"unwound_calls":0,
+"unknown_tags":{},"context_switches":0,"contexts":1},"never":{"a":{"tag":2,"modifier":""}}}"""
+
+
+@pytest.mark.parametrize(
+    ("hz", "cost", "longest", "taken", "near"),
+    [
+        ("1000000", "0", 10, 0, None),
+        ("1000000", "0", LONG, 0, (LONG, 1 << 24)),
+        ("1000000", "0", 20_000_000, 0, None),  # it did not wrap at 24 bits
+        ("1000000000", "300", LONG * 1000, 600, (LONG * 1000, 1000 << 24)),
+    ],
+)
+def test_statistics_of_version_1_are_read(
+    hz: str, cost: str, longest: int, taken: int, near: object, tmp_path: Path
+) -> None:
+    text = VERSION_1.replace("HZ", hz).replace("COST", cost).replace("LONG", str(longest))
+    (tmp_path / "old.json").write_text(text)
+    old = read_statistics(tmp_path / "old.json")
+    assert (old.events, old.ledger.elapsed, old.never[0].name) == (2, longest, "a")
+    assert (old.taken, old.short, old.doubts.missing, old.doubts.near_wrap) == (
+        taken,
+        0,
+        False,
+        near,
+    )
+    assert old.info.clock_hz / old.info.step == 1_000_000
+    new = statistics(Capture.from_events([0, 10], [2, 3]), A, trigger_cost=Fraction(cost) / 1000)
+    assert merge_statistics([old, new]).events == 4
+
+
+def test_different_trigger_costs_are_not_merged() -> None:
+    def run(source: str, cost: Fraction) -> Statistics:
+        capture = Capture.from_events([0, 10], [2, 3], CaptureInfo(source=source))
+        return statistics(capture, A, trigger_cost=cost)
+
+    parts = [run("x", Fraction(3, 10)), run("y", Fraction(1, 2)), run("z", Fraction(0))]
+    same = merge_statistics([parts[0], run("w", Fraction(3, 10))])
+    assert same.summary().trigger_cost == 300
+    for pair, said in (
+        (parts[:2], "x: 0.3 us, y: 0.5 us"),
+        (parts[1::-1], "y: 0.5 us, x: 0.3 us"),
+        ([parts[0], parts[2]], "x: 0.3 us, z: none"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            merge_statistics(pair)
+        assert str(caught.value) == (
+            f"captures with different trigger costs cannot be merged: {said}; expected the same "
+            "--trigger-cost for all"
+        )
+    clocks = [
+        statistics(Capture.from_events([0], [2], CaptureInfo(source=s, clock_hz=Fraction(hz))), A)
+        for s, hz in (("x", 1_000_000), ("y", 2_000_000))
+    ]
+    with pytest.raises(UsageError, match=r"different clocks .* x: 1000000 Hz, y: 2000000 Hz"):
+        merge_statistics(clocks)
+
+
+def test_the_error_of_a_mean_is_that_of_the_captures_clock() -> None:
+    capture = Capture.from_events([0, 10, 20, 30, 40, 50, 60, 70], [2, 3] * 4)
+    for cost in (Fraction(0), Fraction(3, 10)):
+        found = statistics(capture, A, trigger_cost=cost)
+        verdict = check_budget(parse_budget("a.self-err < 1us", "b"), found, A)[0]
+        assert verdict.value is not None
+        assert float(verdict.value) == pytest.approx(0.41 / 2)
+        assert field_rows(found, ["self-err"], [])[0]["self-err"] == pytest.approx(0.205)

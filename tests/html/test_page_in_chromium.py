@@ -18,6 +18,7 @@ from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.html.build import html_parts
 from kprof.report.html.lanes import levels
+from kprof.report.request import Request
 
 EVIL = "</script><img onerror=alert(1) src=x>"
 NAMES = parse_names(kernel_sim.name_text("pair").replace("f3/", EVIL + "/"))
@@ -332,6 +333,42 @@ def test_two_captures_make_a_difference(browser: Any, tmp_path: Path) -> None:
     )
     assert any("--more" in fill for fill in fills)
     assert any("--less" in fill for fill in fills)
+    assert page.console() == []
+
+
+HOVER = """
+const over = document.querySelector("#distribution .u-over"), box = over.getBoundingClientRect();
+const said = new Set();
+for (let x = 2; x < box.width; x += 3) {
+  const at = { clientX: box.left + x, clientY: box.top + 40, bubbles: true };
+  over.dispatchEvent(new MouseEvent(x === 2 ? "mouseenter" : "mousemove", at));
+  over.dispatchEvent(new MouseEvent("mousemove", at));
+  said.add(document.getElementById("tip").textContent);
+}
+return [...said].filter((text) => text.includes("below"));
+"""
+
+
+def test_with_a_trigger_cost_bars_and_windows_are_of_the_captures_ticks(
+    browser: Any, tmp_path: Path
+) -> None:
+    # Calls of 8, 9, 10, ... us, less the 0.3 us of a trigger.
+    times = [t for k in range(100) for t in (1000 * k, 1000 * k + 8 + k)]
+    capture = Capture.from_events(times, [2, 3] * 100)
+    path = tmp_path / "cost.html"
+    request = Request(trigger_cost="0.3us")
+    parts = html_parts(capture, parse_names("f/2\n"), request=request)
+    path.write_text("".join(parts), "ascii")
+    page = Page(browser, path)
+    page.click("#table tr.row")
+    edges = [text.split("to below ")[1].split(" us")[0] for text in page.run(HOVER)]
+    assert len(edges) > 3
+    for edge in edges:
+        sixteenths = 16 * math.log2(float(edge))
+        assert sixteenths == pytest.approx(round(sixteenths), abs=0.01)
+    page.keys("#timeline", *"w" * 60)
+    left, right = page.window()
+    assert right - left == 8000  # thousandths
     assert page.console() == []
 
 

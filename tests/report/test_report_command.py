@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,24 @@ def test_the_summary_names_the_capture_and_balances(dump: Path) -> None:
     assert value["elapsed_us"] == 952 == net + value["idle_us"] + value["unattributed_us"]
 
 
+@pytest.mark.parametrize(
+    ("events", "clock_hz", "last", "share"),
+    [
+        (18, 1_000_000, 120, "4.50%"),  # 5.4 of 120 us
+        (7, 1_000_000, 5, "42.00%"),  # 2.1 of 5 us
+        (18, 4_000_000, 480, "4.50%"),
+        (7, 3_000_000, 7, "90.00%"),  # 2.1 of 2 1/3 us
+    ],
+)
+def test_the_share_of_the_triggers_is_exact(
+    events: int, clock_hz: int, last: int, share: str
+) -> None:
+    info = CaptureInfo(clock_hz=Fraction(clock_hz))
+    capture = Capture.from_events([0] * (events - 1) + [last], [224] * events, info)
+    text = "".join(report_parts(capture, parse_names(NAMES)))
+    assert f"\n{events} triggers; of 0.3 us each they would be {share} of the run" in text
+
+
 def test_a_longjmp_closes_from_the_deepest_up() -> None:
     names = parse_names("a/2\nb/4\nc/6\nd/8\n")
     capture = Capture.from_events([0, 1, 3, 4, 5, 9], [2, 4, 6, 8, 9, 3])
@@ -129,6 +149,58 @@ def test_fields_and_order(dump: Path) -> None:
     assert "never ran (1):\n  idle\n" in run("report", dump, "--never")
 
 
+def test_what_the_triggers_took_is_said_and_how_many_intervals_were_too_short(
+    dump: Path,
+) -> None:
+    # 21 intervals in 952 us; 3 us of each, but the last is 2 us long. One of 1 us (9 to 10) is
+    # shorter by more than a tick.
+    text = run("report", dump, "--trigger-cost", "3us")
+    assert "22 triggers of 3 us were 6.51% of the run; they are taken out" in text
+    assert (
+        "1 interval was shorter than that by more than a tick (4.55%): the rest was taken" in text
+    )
+    value = json.loads(run("report", dump, "--trigger-cost", "3us", "--format", "json"))
+    assert (value["taken_us"], value["short_intervals"], value["elapsed_us"]) == (62, 1, 890)
+    # 5 + 4 + 1 + 2 + 3 + 385 + 2 + 98 is 8 times 50 and 100 more; what is left is 452 / 13.
+    with pytest.raises(
+        UsageError, match=r"a trigger cost of 50 us .* last 13 of its 21 intervals are 34\.769"
+    ):
+        run("report", dump, "--trigger-cost", "50us")
+
+
+def test_functions_with_and_without_interrupts_are_told_in_both_forms(tmp_path: Path) -> None:
+    (tmp_path / "i.names").write_text("f/2\nirq/8\n")
+    # The capture begins inside f, whose exit comes at 10; a call of 30 with an interrupt of 4 in
+    # it; one with an f of 20 inside that has an interrupt of 6; one that is still open, with 5.
+    events = [
+        (0, 8), (3, 9), (10, 3), (20, 2), (30, 8), (34, 9), (50, 3),
+        (60, 2), (65, 2), (70, 8), (76, 9), (85, 3), (90, 3), (95, 2), (96, 8), (101, 9), (110, 8),
+    ]  # fmt: skip
+    write_raw(tmp_path / "i.bin", Capture.from_events(*zip(*events, strict=True)))
+    common = ("report", tmp_path / "i.bin", "--valid", "all")
+    value = json.loads(run(*common, "--interrupts", "--irq", "irq", "--format", "json"))
+    summary = json.loads(run(*common, "--format", "json"))
+    total = next(row["elapsed_us"] for row in summary["functions"] if row["name"] == "f")
+    # 7 of the orphan's own, 30, 30 and 15.
+    assert total == 82
+    assert value["interrupted"] == [
+        {"name": "f", "total_us": 82, "without_us": 67, "in_interrupts_us": 15}
+    ]
+    text = run(*common, "--interrupts", "--irq", "irq").splitlines()
+    assert text[-1].split() == ["82", "67", "15", "f"]
+
+
+@pytest.mark.parametrize("cost", [[], ["--trigger-cost", "0.3us"]])
+def test_a_mean_is_as_uncertain_as_the_captures_clock_is_coarse(
+    dump: Path, cost: list[str]
+) -> None:
+    value = json.loads(run("report", dump, "-f", "self-err,call", *cost, "--format", "json"))
+    rows = {row["name"]: row["self-err"] for row in value["fields"]}
+    # Ticks of 1 us: 0.41 / sqrt(calls).
+    assert (rows["splimp"], rows["lanisr"]) == (0.237, 0.29)
+    assert value["capture"]["clock_hz"] == 1_000_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
@@ -137,11 +209,16 @@ def test_fields_and_order(dump: Path) -> None:
             "# 1: lanisr, 395 us total, 392 us net\n0:000 005 -> lanisr",
         ),
         (["--hist", "splimp"], "[2, 4) us  3  ####"),
+        (["--hist", "splimp", "--trigger-cost", "1ns"], "[1, 2) us  2  ####"),
         (["--between", "RX", "MGET"], "min 1 us, avg 20.5, p50 1, p90 40, p99 40, max 40"),
         (["--graph", "splimp"], "splimp <- lanisr <- vec1"),
         (["--graph"], "`- lanisr"),
         (["--slower-than", "300us"], "0:000 005     -> lanisr (392 us, 395 total)"),
         (["--around", "0:000 508", "-n", "1"], "-> splimp (2 us)"),
+        (
+            ["--tasks"],
+            "us: what ran most of it, a task by its number, . the system context, _ idle",
+        ),
         (["--tasks"], "|111111111111111111111111111111111111111111"),
         (["--interrupts", "--irq", "vec1"], "interrupts (as named): vec1"),
     ],
@@ -331,6 +408,15 @@ def test_a_terminal_gets_the_trace_through_a_pager(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("click.echo_via_pager", lambda parts: paged.extend(parts))
     output.write_product(Path("-"), iter([TRACE]), paged=True)
     assert paged == [TRACE]
+
+
+def test_what_a_capture_file_does_not_use_is_a_warning(dump: Path) -> None:
+    import kprof
+
+    said = f"{dump}: knows its number of valid records; --valid 7 is not used"
+    with pytest.warns(UserWarning, match=re.escape(said)) as caught:
+        assert kprof.load(dump, valid=7).summary.events == 22
+    assert caught[0].filename == __file__
 
 
 def test_the_python_api(dump: Path) -> None:

@@ -38,6 +38,8 @@ class Books(NamedTuple):
         The replay's state at the end, see `kprof.analysis.states`.
     elapsed, longest
         Time of the last event, and the longest interval, in ticks.
+    taken, short
+        See `kprof.analysis.clock.Clock`; 0 without a trigger cost.
     """
 
     info: CaptureInfo
@@ -46,6 +48,8 @@ class Books(NamedTuple):
     state: Any
     elapsed: int
     longest: int
+    taken: int = 0
+    short: int = 0
 
 
 def keep_books(
@@ -61,6 +65,11 @@ def keep_books(
     ----------
     fast
         Compiled, or not; None: where numba is installed and the capture is large.
+
+    Raises
+    ------
+    UsageError
+        The triggers cannot have cost so much.
     """
     if fast is None:
         from kprof.analysis.fast import pays
@@ -74,7 +83,17 @@ def keep_books(
     clock = Clock(capture.info, trigger_cost)
     for rows in replay_rows(capture, table, machine, clock, counts):
         tally.add(rows)
-    return Books(clock.info, tally, counts, machine.state, clock.time, clock.longest)
+    clock.finish()
+    return Books(
+        clock.info,
+        tally,
+        counts,
+        machine.state,
+        clock.time,
+        clock.longest,
+        clock.taken,
+        clock.short,
+    )
 
 
 def _compiled(capture: Capture, table: TagTable, tally: Tally, counts: NDArray[np.int64]) -> Books:

@@ -218,7 +218,7 @@ def _found(limit: Limit, statistics: Statistics) -> Fraction | None:
         return _share(function.net if function else 0, whole)
     if function is None:
         return None if kind_and_shape(figure)[1] else Fraction(0)
-    value = reader(figure)(function)
+    value = reader(figure, statistics.info.step)(function)
     if value is None or figure == "call":
         return value if value is None else Fraction(value)
     return Fraction(value) * us

@@ -205,6 +205,11 @@ def timeline(
         In ticks; see `kprof.analysis.clock.Clock`.
     fast
         Compiled, or not; None: where numba is installed and the capture is large.
+
+    Raises
+    ------
+    UsageError
+        The triggers cannot have cost so much.
     """
     if fast is None:
         from kprof.analysis.fast import pays
@@ -215,6 +220,7 @@ def timeline(
     clock = Clock(capture.info, trigger_cost)
     counts = np.zeros(TAGS, np.int64)
     blocks: list[Rows] = list(replay_rows(capture, table, machine, clock, counts))
+    clock.finish()
     rows = Rows(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
     fresh = Clock(capture.info, trigger_cost)
     times = np.concatenate(

@@ -13,8 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.capture.model import CaptureInfo
+from kprof.errors import UsageError
 
-_PARTS = 1000  # a trigger's cost is kept in thousandths of a tick
+PARTS = 1000
+"""With a trigger cost times are kept in such parts of a tick."""
+
+_UNPAID = 20  # of what the triggers are said to have cost, a 20th may be owed at the end
+_MOST = 1 << 62  # what can be counted
 
 
 class Clock:
@@ -34,15 +39,31 @@ class Clock:
     ----------
     info
         What is known of the capture, with the clock that the times are in.
+
+    Raises
+    ------
+    UsageError
+        A cost below zero, or too small for thousandths of a tick.
     """
 
     def __init__(self, info: CaptureInfo, trigger_cost: Fraction = Fraction(0)) -> None:
-        self.info = replace(info, clock_hz=info.clock_hz * _PARTS) if trigger_cost else info
+        self._scale = PARTS if trigger_cost else 1
+        self.info = replace(info, clock_hz=info.clock_hz * self._scale, step=self._scale)
         self._mask = (1 << info.time_bits) - 1
         self._wraps = not info.unwrapped
         self._previous: int | None = None
-        self._cost = round(trigger_cost * _PARTS)
+        self._cost = round(trigger_cost * PARTS)
+        if trigger_cost and self._cost <= 0:
+            raise UsageError(
+                f"a trigger cost of {self._us(trigger_cost * PARTS)} us cannot be taken out; "
+                f"expected at least a thousandth of a tick, {self._us(1)} us"
+            )
         self._owed = 0
+        self._paid = (0, 0)  # intervals, and time, when nothing was owed
+        self.intervals = 0
+        """Intervals between events so far."""
+        self.short = 0
+        """Intervals that are shorter than the cost by more than the step of the clock explains."""
         self.raw = 0
         """Time of the last event, triggers included."""
         self.time = 0
@@ -52,8 +73,32 @@ class Clock:
         self.backwards = 0
         """Intervals below zero, in a capture whose time does not wrap; taken as zero."""
 
+    @property
+    def taken(self) -> int:
+        """What was taken out for the triggers, in ticks of `info`."""
+        return self.raw - self.time
+
+    def finish(self) -> None:
+        """Check what is owed at the end; call once, after the last event.
+
+        Raises
+        ------
+        UsageError
+            The triggers cannot have cost so much: there is less time in the capture, or what its
+            last intervals were too short for was never made up for.
+        """
+        wanted, step = self._cost * self.intervals, self.info.step
+        if wanted > self.raw + step or self._owed > wanted // _UNPAID + step:
+            self._refuse()
+
     def advance(self, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The times of the next events, shape (n,), in ticks of `info` since the first event."""
+        """The times of the next events, shape (n,), in ticks of `info` since the first event.
+
+        Raises
+        ------
+        UsageError
+            The cost is so large that it cannot be counted.
+        """
         if not len(ticks):
             return np.empty(0, np.int64)
         previous = int(ticks[0]) if self._previous is None else self._previous
@@ -65,9 +110,9 @@ class Clock:
             steps = np.maximum(steps, 0)
         first = self._previous is None
         self._previous = int(ticks[-1])
-        scale = _PARTS if self._cost else 1
-        self.longest = max(self.longest, int(steps.max()) * scale)
-        self.raw += int(steps.sum()) * scale
+        self.longest = max(self.longest, int(steps.max()) * self._scale)
+        self.raw += int(steps.sum()) * self._scale
+        self.intervals += len(steps) - first
         if self._cost:
             return self._without_triggers(steps, first)
         times: NDArray[np.int64] = np.cumsum(steps) + self.time
@@ -76,7 +121,9 @@ class Clock:
 
     def _without_triggers(self, steps: NDArray[np.int64], first: bool) -> NDArray[np.int64]:
         """The times without the triggers; `_owed` is what intervals so far were too short for."""
-        steps = steps * _PARTS
+        if self._cost * self.intervals > _MOST:
+            self._refuse()
+        steps = steps * PARTS
         cost = np.full(len(steps), self._cost, np.int64)
         if first:
             cost[0] = 0
@@ -84,6 +131,22 @@ class Clock:
         owed = walk - np.minimum(np.minimum.accumulate(walk), 0)
         taken = np.diff(owed, prepend=np.int64(self._owed))
         times: NDArray[np.int64] = self.time + np.cumsum(steps - cost + taken)
+        self.short += int((steps < cost - PARTS).sum())
+        for last in np.flatnonzero(owed == 0)[-1:].tolist():
+            rest = steps[last + 1 :]
+            self._paid = (self.intervals - len(rest), self.raw - int(rest.sum()))
         self._owed = int(owed[-1])
         self.time = int(times[-1])
         return times
+
+    def _refuse(self) -> None:
+        many = self.intervals - self._paid[0]
+        mean = (self.raw - self._paid[1]) // max(1, many)
+        raise UsageError(
+            f"{self.info.source}: a trigger cost of {self._us(self._cost)} us cannot be taken out: "
+            f"the last {many} of its {self.intervals} intervals are {self._us(mean)} us long on "
+            "average; expected at most that"
+        )
+
+    def _us(self, ticks: Fraction | int) -> str:
+        return f"{float(ticks * 1_000_000 / self.info.clock_hz):.9g}"

@@ -29,7 +29,7 @@ LEVEL = 0.01
 """The chance of calling any function of two equal runs changed."""
 
 _LEAST_CHANGE = 0.01
-_CLOCK_STEPS = 3 * 0.41
+_CLOCK_STEPS = 3 * 0.41  # of the capture's clock, see `self-err` of `kprof report -f`
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,10 @@ def compare(before: Timeline, after: Timeline) -> Difference:
             if name in first and name in second
         }
     )
+    noise = _CLOCK_STEPS * max(before.info.step, after.info.step)
     changes = [
-        _change(name, first.get(name), second.get(name), chances.get(name, 1.0)) for name in names
+        _change(name, first.get(name), second.get(name), chances.get(name, 1.0), noise)
+        for name in names
     ]
     changes.sort(key=lambda c: (not c.changed, -abs(c.cost), c.name))
     return Difference(before, after, tuple(changes), _path_changes(before, after))
@@ -155,6 +157,7 @@ def _change(
     before: FunctionStatistics | None,
     after: FunctionStatistics | None,
     chance: float,
+    noise: float,
 ) -> FunctionChange:
     if before is None or after is None:
         net = (after.net if after else 0) - (before.net if before else 0)
@@ -163,8 +166,8 @@ def _change(
     if mean_before is None or mean_after is None:
         return FunctionChange(name, before, after, 1.0, False, float(after.net - before.net))
     step = mean_after - mean_before
-    noise = _CLOCK_STEPS * math.sqrt(1 / before.own.count + 1 / after.own.count)
-    large = abs(step) > noise and abs(step) > _LEAST_CHANGE * mean_before
+    least = noise * math.sqrt(1 / before.own.count + 1 / after.own.count)
+    large = abs(step) > least and abs(step) > _LEAST_CHANGE * mean_before
     return FunctionChange(
         name, before, after, chance, large and chance < LEVEL, step * after.complete
     )

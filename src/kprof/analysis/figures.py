@@ -69,7 +69,7 @@ def kind_and_shape(figure: str) -> tuple[str, str]:
     return figure, ""
 
 
-def reader(figure: str, step: int = 1) -> Callable[[FunctionStatistics], int | float | None]:
+def reader(figure: str, step: int) -> Callable[[FunctionStatistics], int | float | None]:
     """How a figure (see `canonical`; no share) is read; times are in ticks, None of no calls.
 
     Parameters

@@ -1,19 +1,24 @@
 """Statistics in a file, to be merged later: JSON, nothing lost.
 
-``{"kprof_statistics": 1, "clock_hz": "N/D", "captures": [...], "ledger": [...], "functions":
+``{"kprof_statistics": 2, "clock_hz": "N/D", "captures": [...], "ledger": [...], "functions":
 {name: {"tag", "modifier", counts..., "own": {"count", "total", "squares", "least", "most",
 "histogram": {bucket: count}}, "whole", "real", "blocked"}}, "inlines", "anomalies", "never"}``;
 times are in ticks. Names may hold any character; JSON escapes them.
+
+Version 1 had no ``taken, short, near_wrap, missing, time_bits, unwrapped, lost, some_lost, holes``:
+nothing is said to be missing then, and the counter is taken for one of 24 bits.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from kprof.analysis.clock import PARTS
+from kprof.analysis.doubts import Doubts, doubts_of
 from kprof.analysis.measures import Measure
 from kprof.analysis.statistics import FunctionStatistics, Statistics
 from kprof.analysis.summary import Anomalies, Ledger
@@ -23,9 +28,12 @@ from kprof.files import read_bytes, write_text
 from kprof.names import Modifier, NameEntry
 
 _KEY = "kprof_statistics"
-_VERSION = 1
+_VERSION = 2
+_READ = (1, 2)
+_FACTS = ("time_bits", "unwrapped", "full", "lost", "some_lost", "holes")
 _COUNTS = ("calls", "complete", "orphans", "opens", "unwound", "elapsed", "net", "wall")
 _MEASURES = ("own", "whole", "real", "blocked")
+_OF_MEASURE = ("count", "total", "squares", "least", "most", "histogram")
 
 
 class SavedStatisticsError(KprofError):
@@ -39,16 +47,19 @@ def write_statistics(path: Path, statistics: Statistics) -> None:
         "clock_hz": str(statistics.info.clock_hz),
         "source": statistics.info.source,
         "valid_from": statistics.info.valid_from,
-        "full": statistics.info.full,
+        **{name: getattr(statistics.info, name) for name in _FACTS},
+        **statistics.doubts._asdict(),
         "captures": statistics.captures,
         "ledger": list(statistics.ledger),
         "longest": statistics.longest,
         "trigger_cost": str(statistics.trigger_cost),
+        "taken": statistics.taken,
+        "short": statistics.short,
         "functions": {
             name: {
                 **_entry(one.entry),
                 **{key: getattr(one, key) for key in _COUNTS},
-                **{key: asdict(getattr(one, key)) for key in _MEASURES},
+                **{key: _figures(getattr(one, key)) for key in _MEASURES},
             }
             for name, one in statistics.functions.items()
         },
@@ -75,11 +86,11 @@ def read_statistics(path: Path) -> Statistics:
     try:
         value = json.loads(read_bytes(path))
         version = value[_KEY]
-        if version != _VERSION:
+        if version not in _READ:
             raise SavedStatisticsError(
-                f"{path}: is version {version} of saved statistics; this kprof reads {_VERSION}"
+                f"{path}: is version {version} of saved statistics; this kprof reads 1 and 2"
             )
-        return _statistics(value)
+        return _statistics(_as_new(value) if version == 1 else value)
     except (FileAccessError, SavedStatisticsError):
         raise
     except (
@@ -95,13 +106,33 @@ def read_statistics(path: Path) -> Statistics:
         ) from error
 
 
+def _as_new(old: dict[str, Any]) -> dict[str, Any]:
+    """What version 1 kept, with what is to be taken for the rest."""
+    cost = Fraction(old["trigger_cost"])
+    plain = replace(CaptureInfo(), step=PARTS if cost else 1, full=bool(old["full"]))
+    return {
+        **{name: getattr(plain, name) for name in _FACTS},
+        **doubts_of(plain, int(old["longest"]))._asdict(),
+        "taken": round(sum(int(events) for _, events, _, _ in old["captures"]) * cost),
+        "short": 0,
+        **old,
+    }
+
+
 def _statistics(value: dict[str, Any]) -> Statistics:
+    cost = Fraction(value["trigger_cost"])
     info = replace(
         CaptureInfo(),
         source=str(value["source"]),
         clock_hz=Fraction(value["clock_hz"]),
+        step=PARTS if cost else 1,
         valid_from=str(value["valid_from"]),
+        time_bits=int(value["time_bits"]),
+        unwrapped=bool(value["unwrapped"]),
         full=bool(value["full"]),
+        lost=None if value["lost"] is None else int(value["lost"]),
+        some_lost=bool(value["some_lost"]),
+        holes=bool(value["holes"]),
     )
     functions = {}
     for name, row in value["functions"].items():
@@ -127,12 +158,26 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         anomalies=Anomalies(unknown_tags=tags, **others),
         never=tuple(_name_entry(name, row) for name, row in value["never"].items()),
         longest=int(value["longest"]),
-        trigger_cost=Fraction(value["trigger_cost"]),
+        trigger_cost=cost,
+        taken=int(value["taken"]),
+        short=int(value["short"]),
+        doubts=Doubts(_near_wrap(value["near_wrap"]), bool(value["missing"])),
     )
 
 
+def _near_wrap(value: list[Any] | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    longest, wrap = value
+    return int(longest), int(wrap)
+
+
+def _figures(measure: Measure) -> dict[str, Any]:
+    return {name: getattr(measure, name) for name in _OF_MEASURE}
+
+
 def _measure(value: dict[str, Any]) -> Measure:
-    known = {one.name: value[one.name] for one in fields(Measure)}
+    known = {name: value[name] for name in _OF_MEASURE}
     known["histogram"] = {int(k): int(v) for k, v in known["histogram"].items()}
     return Measure(**known)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis import states
 from kprof.analysis.clock import Clock
+from kprof.analysis.doubts import Doubts, doubts_of, merge_doubts
 from kprof.analysis.machine import Machine, Rows, replay_rows
 from kprof.analysis.measures import Measure
 from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
@@ -94,6 +95,8 @@ class Statistics:
         By name, those that ran.
     never
         Functions of the name file that did not run.
+    longest, trigger_cost, taken, short, doubts
+        See `kprof.analysis.summary.Summary`.
     """
 
     info: CaptureInfo
@@ -105,6 +108,9 @@ class Statistics:
     never: tuple[NameEntry, ...] = ()
     longest: int = 0
     trigger_cost: Fraction = Fraction(0)
+    taken: int = 0
+    short: int = 0
+    doubts: Doubts = field(default_factory=Doubts)
 
     @property
     def events(self) -> int:
@@ -124,6 +130,9 @@ class Statistics:
             self.anomalies,
             self.longest,
             self.trigger_cost,
+            self.taken,
+            self.short,
+            self.doubts,
         )
 
 
@@ -134,7 +143,13 @@ def statistics(
     trigger_cost: Fraction = Fraction(0),
     fast: bool | None = None,
 ) -> Statistics:
-    """Replay a capture into statistics; memory does not grow with the capture."""
+    """Replay a capture into statistics; memory does not grow with the capture.
+
+    Raises
+    ------
+    UsageError
+        The triggers cannot have cost so much.
+    """
     if fast is None:
         from kprof.analysis.fast import pays
 
@@ -146,6 +161,7 @@ def statistics(
     gather = Gather(table.functions)
     for rows in replay_rows(capture, table, machine, clock, counts):
         gather.add(rows)
+    clock.finish()
     state = machine.state
     ledger = Ledger(
         elapsed=clock.time,
@@ -155,8 +171,15 @@ def statistics(
     )
     switches, contexts = int(state[states.SWITCHES]), int(state[states.CONTEXTS]) - 1
     whole = gather.close(capture, table, ledger, counts, switches, contexts)
-    scale = clock.info.clock_hz / capture.info.clock_hz
-    return replace(whole, info=clock.info, longest=clock.longest, trigger_cost=trigger_cost * scale)
+    return replace(
+        whole,
+        info=clock.info,
+        longest=clock.longest,
+        trigger_cost=trigger_cost * clock.info.step,
+        taken=clock.taken,
+        short=clock.short,
+        doubts=doubts_of(clock.info, clock.longest),
+    )
 
 
 class Gather:
@@ -249,14 +272,24 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     Raises
     ------
     UsageError
-        There is none, or their clocks differ.
+        There is none, or their clocks or the trigger costs that were taken out differ.
     """
     every = list(parts)
     if not every:
         raise UsageError("no captures to merge; expected at least one")
-    clocks = {part.info.clock_hz for part in every}
+    costs = {part.trigger_cost * 1_000_000 / part.info.clock_hz: part for part in every}
+    if len(costs) > 1:
+        shown = ", ".join(
+            f"{part.info.source}: {f'{float(us):g} us' if us else 'none'}"
+            for us, part in costs.items()
+        )
+        raise UsageError(
+            f"captures with different trigger costs cannot be merged: {shown}; expected the same "
+            "--trigger-cost for all"
+        )
+    clocks = {part.info.clock_hz / part.info.step: part for part in every}
     if len(clocks) > 1:
-        shown = ", ".join(f"{part.info.source}: {part.info.clock_hz} Hz" for part in every)
+        shown = ", ".join(f"{part.info.source}: {hz} Hz" for hz, part in clocks.items())
         raise UsageError(f"captures with different clocks cannot be merged: {shown}")
     functions: dict[str, FunctionStatistics] = {}
     inlines: dict[str, tuple[NameEntry, int]] = {}
@@ -269,13 +302,7 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     known = {entry.name: entry for part in every for entry in part.never}
     info = every[0].info
     if len(sources) > 1:
-        info = replace(
-            CaptureInfo(),
-            source=f"{len(sources)} captures",
-            clock_hz=info.clock_hz,
-            full=any(part.info.full for part in every),
-            valid_from="merged: " + ", ".join(sources[:4]) + (", ..." if len(sources) > 4 else ""),
-        )
+        info = _merge_infos([part.info for part in every], sources)
     return Statistics(
         info=info,
         captures=[capture for part in every for capture in part.captures],
@@ -286,6 +313,26 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
         never=tuple(entry for name, entry in known.items() if name not in functions),
         longest=max(part.longest for part in every),
         trigger_cost=every[0].trigger_cost,
+        taken=sum(part.taken for part in every),
+        short=sum(part.short for part in every),
+        doubts=merge_doubts(part.doubts for part in every),
+    )
+
+
+def _merge_infos(parts: list[CaptureInfo], sources: list[str]) -> CaptureInfo:
+    lost = [info.lost for info in parts if info.lost is not None]
+    return replace(
+        CaptureInfo(),
+        source=f"{len(sources)} captures",
+        clock_hz=parts[0].clock_hz,
+        step=parts[0].step,
+        time_bits=min(info.time_bits for info in parts),
+        unwrapped=all(info.unwrapped for info in parts),
+        full=any(info.full for info in parts),
+        lost=sum(lost) if len(lost) == len(parts) else None,
+        some_lost=any(info.some_lost or info.lost for info in parts),
+        holes=any(info.holes for info in parts),
+        valid_from="merged: " + ", ".join(sources[:4]) + (", ..." if len(sources) > 4 else ""),
     )
 
 

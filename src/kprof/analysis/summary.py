@@ -9,6 +9,7 @@ import numpy as np
 
 from kprof.analysis import states, tally
 from kprof.analysis.books import keep_books
+from kprof.analysis.doubts import Doubts, doubts_of
 from kprof.analysis.tags import TagTable
 from kprof.analysis.tally import Tally
 from kprof.capture.model import Capture, CaptureInfo
@@ -90,7 +91,18 @@ class Anomalies(NamedTuple):
 class Summary(NamedTuple):
     """A whole capture in figures; times in ticks of `info.clock_hz`.
 
-    `longest` is the longest time between two events; `trigger_cost` what was taken out for each.
+    Attributes
+    ----------
+    longest
+        The longest time between two events.
+    trigger_cost
+        What each trigger is said to cost; 0: nothing was taken out.
+    taken
+        What was taken out for all of them.
+    short
+        Intervals that were shorter than `trigger_cost` by more than a step of the clock.
+    doubts
+        What else there is to be said about the capture.
     """
 
     info: CaptureInfo
@@ -101,6 +113,9 @@ class Summary(NamedTuple):
     anomalies: Anomalies
     longest: int = 0
     trigger_cost: Fraction = Fraction(0)
+    taken: int = 0
+    short: int = 0
+    doubts: Doubts = Doubts()
 
 
 def summarise(
@@ -120,6 +135,11 @@ def summarise(
         In ticks; see `kprof.analysis.clock.Clock`.
     fast
         See `kprof.analysis.books.keep_books`.
+
+    Raises
+    ------
+    UsageError
+        The triggers cannot have cost so much.
     """
     table = TagTable.of(names)
     books = keep_books(capture, table, trigger_cost=trigger_cost, fast=fast)
@@ -151,7 +171,10 @@ def summarise(
         inlines,
         anomalies,
         books.longest,
-        trigger_cost * (books.info.clock_hz / capture.info.clock_hz),
+        trigger_cost * books.info.step,
+        books.taken,
+        books.short,
+        doubts_of(books.info, books.longest),
     )
 
 

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from kprof.analysis.beat import Beat, find_beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.measures import Measure
-from kprof.analysis.states import MARK_INLINE, MARK_OUT, OPEN, ORPHAN
+from kprof.analysis.states import INNER, MARK_INLINE, MARK_OUT, OPEN, ORPHAN
 
 Column = NDArray[np.int64]
 _OFTEN = 8
 _LEAST_BELOW = 2
+IDLE = -1
+"""What `running` calls the system context with no call open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class Task:
     run
         Time on the processor; of the system context, its idle time is not in it.
     longest
-        Its longest slice.
+        The most time on the processor in one slice; likewise.
     longest_away
         The longest time between two slices.
     """
@@ -87,6 +89,25 @@ class Interrupt:
     beat: Beat | None
 
 
+@dataclass(frozen=True)
+class Interrupted:
+    """What interrupts did to one function; times in ticks.
+
+    Attributes
+    ----------
+    function
+        Index of `Timeline.functions`.
+    total
+        Its elapsed time, as in the summary.
+    lost
+        What of that interrupts on top of it took.
+    """
+
+    function: int
+    total: int
+    lost: int
+
+
 def slices(timeline: Timeline) -> Slices:
     """The slices of a capture; before the first switch runs what the replay found out."""
     marks = timeline.marks
@@ -105,28 +126,45 @@ def slices(timeline: Timeline) -> Slices:
     )
 
 
+def running(timeline: Timeline) -> Slices:
+    """The slices, those of the system context cut where it becomes idle (`IDLE`) and busy."""
+    rows, calls = slices(timeline), timeline.calls
+    bottom = (calls.context == 0) & (calls.parent < 0)
+    entry, leave = calls.entry[bottom], calls.exit[bottom]
+    edges = np.unique(np.concatenate([rows.start, rows.end, entry, leave]))
+    opened = np.zeros(len(edges), np.int64)
+    np.add.at(opened, np.searchsorted(edges, entry), 1)
+    np.add.at(opened, np.searchsorted(edges, leave), -1)
+    start = edges[:-1]
+    context = rows.context[np.searchsorted(rows.start, start, "right") - 1]
+    idle = (context == 0) & (np.cumsum(opened)[:-1] == 0)
+    return Slices(start, edges[1:], np.where(idle, IDLE, context))
+
+
 def tasks(timeline: Timeline) -> list[Task]:
     """Every context, the system context first."""
     rows = slices(timeline)
     calls = timeline.calls
+    parts = running(timeline)
+    busy = np.zeros(len(rows.start), np.int64)
+    here = np.searchsorted(rows.start, parts.start, "right") - 1
+    np.add.at(busy, here, np.where(parts.context == IDLE, 0, parts.end - parts.start))
     found = []
     for context in np.unique(np.concatenate([rows.context, calls.context])).tolist():
         mine = rows.context == context
-        lengths = (rows.end - rows.start)[mine]
         away = rows.start[mine][1:] - rows.end[mine][:-1]
         lowest = np.flatnonzero((calls.context == context) & (calls.parent < 0))
         name = ""
         if len(lowest):
             longest = lowest[np.argmax(calls.wall[lowest])]
             name = timeline.functions[int(calls.function[longest])].name
-        run = int(lengths.sum()) - (timeline.ledger.idle if context == 0 else 0)
         found.append(
             Task(
                 context,
                 name,
                 int(mine.sum()),
-                run,
-                int(lengths.max(initial=0)),
+                int(busy[mine].sum()),
+                int(busy[mine].max(initial=0)),
                 int(away.max(initial=0)),
             )
         )
@@ -197,6 +235,22 @@ def interrupts(timeline: Timeline, functions: list[int]) -> list[Interrupt]:
             )
         )
     return found
+
+
+def interrupted(timeline: Timeline, functions: list[int]) -> list[Interrupted]:
+    """The functions that interrupts took time from, those that lost most first."""
+    calls = timeline.calls
+    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
+    taken = interrupt_time(timeline, is_root)
+    orphan = (calls.flags & ORPHAN) != 0
+    outer = ((calls.flags & INNER) == 0) & ~orphan
+    rows = []
+    for function in np.unique(calls.function[outer & (taken > 0)]).tolist():
+        mine = calls.function == function
+        # Of an orphan only its net time is its function's: there is no interrupt in it.
+        total = int(calls.elapsed[mine & outer].sum() + calls.net[mine & orphan].sum())
+        rows.append(Interrupted(function, total, int(taken[mine & outer].sum())))
+    return sorted(rows, key=lambda row: (row.lost, row.total, row.function), reverse=True)
 
 
 def interrupt_time(timeline: Timeline, is_root: NDArray[np.bool_]) -> Column:

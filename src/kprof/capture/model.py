@@ -31,6 +31,9 @@ class CaptureInfo:
         What kind of file it came from.
     clock_hz
         Ticks a second.
+    step
+        Ticks from one value of the clock's counter to the next: 1, or what an analysis has divided
+        the capture's own ticks into.
     time_bits, tag_bits
         Widths of the two counters; the Profiler has 24 and 16.
     unwrapped
@@ -62,6 +65,7 @@ class CaptureInfo:
     source: str = "<memory>"
     form: str = "events in memory"
     clock_hz: Fraction = Fraction(1_000_000)
+    step: int = 1
     time_bits: int = 24
     tag_bits: int = 16
     unwrapped: bool = False

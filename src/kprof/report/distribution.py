@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
-from kprof.analysis.measures import Measure, bucket_range
+import numpy as np
+
+from kprof.analysis.measures import Measure
 from kprof.report.units import Units
 
 _BAR = 40
 
 
-def log2_rows(measure: Measure) -> list[tuple[int, int, int]]:
-    """(from, up to, count) for every power of two between the extremes; ticks."""
-    counts: dict[int, int] = {}
-    for bucket, count in measure.histogram.items():
-        power = bucket_range(bucket)[0].bit_length()
-        counts[power] = counts.get(power, 0) + count
-    if not counts:
+def log2_rows(measure: Measure, units: Units) -> list[tuple[Fraction, Fraction, int]]:
+    """(from, up to, count) for every power of two between the extremes; microseconds.
+
+    Where there are zeros the first row begins there, and ends at 1 us or earlier.
+    """
+    values, counts = measure.distinct()
+    if not len(values):
         return []
-    return [
-        ((1 << power) >> 1, 1 << power, counts.get(power, 0))
-        for power in range(min(counts), max(counts) + 1)
-    ]
+    above = values[values > 0].tolist()
+    last = _power(units.exact(above[-1])) if above else -1
+    first = _power(units.exact(above[0])) if above else 0
+    edges = [Fraction(0)] if len(above) < len(values) else []
+    edges += [Fraction(2) ** power for power in range(min(first, 0) if edges else first, last + 2)]
+    ticks = [math.ceil(edge / units.exact(1)) for edge in edges]
+    before = np.concatenate([[0], np.cumsum(counts)])[np.searchsorted(values, ticks)]
+    return list(zip(edges[:-1], edges[1:], np.diff(before).tolist(), strict=True))
+
+
+def _power(value: Fraction) -> int:
+    """The greatest power of two that a value above 0 is not below."""
+    power = value.numerator.bit_length() - value.denominator.bit_length()
+    return power if Fraction(2) ** power <= value else power - 1
 
 
 def distribution_lines(title: str, measure: Measure, units: Units) -> list[str]:
     """The histogram with its title and its figures."""
     if not measure.count:
         return [f"{title}: none"]
-    rows = log2_rows(measure)
-    labels = [f"[{units.text(low)}, {units.text(high)})" for low, high, _ in rows]
+    rows = log2_rows(measure, units)
+    labels = [f"[{_edge(low)}, {_edge(high)})" for low, high, _ in rows]
     width = max(map(len, labels))
     most = max(count for _, _, count in rows)
     digits = len(str(most))
@@ -61,10 +75,14 @@ def distribution_json(measure: Measure, units: Units) -> dict[str, Any]:
         "p90_us": _us(measure.percentile(90), units),
         "p99_us": _us(measure.percentile(99), units),
         "log2": [
-            {"from_us": units.value(low), "to_us": units.value(high), "count": count}
-            for low, high, count in log2_rows(measure)
+            {"from_us": _edge(low), "to_us": _edge(high), "count": count}
+            for low, high, count in log2_rows(measure, units)
         ],
     }
+
+
+def _edge(us: Fraction) -> int | float:
+    return int(us) if us.denominator == 1 else float(us)
 
 
 def _us(value: float | None, units: Units) -> float | None:

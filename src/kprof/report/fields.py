@@ -116,7 +116,7 @@ def _reader(
         return lambda f: percent(f.net, ledger.elapsed)
     if name == "pct_net":
         return lambda f: percent(f.net, ledger.run)
-    return reader(name)
+    return reader(name, statistics.info.step)
 
 
 def _order(value: Value) -> float:

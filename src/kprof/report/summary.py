@@ -7,6 +7,7 @@ rounded, `% real` is of the elapsed time of the run and `% net` of the time that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from kprof.analysis.summary import Summary
@@ -14,8 +15,8 @@ from kprof.report.units import Units, percent, safe_name
 
 _RULE = "-" * 72
 _MOST_TAGS = 8
-_USUAL_COST = 0.3  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
-_NEAR_WRAP = 0.9
+_USUAL_COST = Fraction(3, 10)  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
+_SHORT = 0.03  # of the intervals shorter than a trigger: worth a word
 
 
 MOSTLY_UNKNOWN = (
@@ -51,7 +52,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
     """The summary as a JSON object; times in microseconds."""
     units = Units(summary.info.clock_hz)
     ledger = summary.ledger
-    hz = summary.info.clock_hz
+    hz = summary.info.clock_hz / summary.info.step
     odd = summary.anomalies
     return {
         "capture": {
@@ -66,6 +67,8 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "unattributed_us": units.value(ledger.unattributed),
         "left_out_us": units.value(ledger.left_out),
         "trigger_cost_us": round(units.us(float(summary.trigger_cost)), 6),
+        "taken_us": units.value(summary.taken),
+        "short_intervals": summary.short,
         "longest_gap_us": units.value(summary.longest),
         "functions": [
             {
@@ -180,33 +183,36 @@ def _honesty(summary: Summary) -> list[str]:
     units = Units(summary.info.clock_hz)
     elapsed = summary.ledger.elapsed
     cost = summary.trigger_cost
-    taken = summary.events * cost
     if cost:
-        share = percent(round(taken), round(taken) + elapsed)
+        share = percent(summary.taken, summary.taken + elapsed)
         each = units.us(float(cost))
         lines = [
             f"{summary.events} triggers of {each:g} us were {share:.2f}% of the run; "
             "they are taken out"
         ]
+        if summary.short > _SHORT * summary.events:
+            were = "interval was" if summary.short == 1 else "intervals were"
+            lines.append(
+                f"{summary.short} {were} shorter than that by more than a tick "
+                f"({percent(summary.short, summary.events):.2f}%): the rest was taken from those "
+                "after, so short calls have too little time or none (does a trigger cost so much?)"
+            )
     else:
         usual = summary.events * _USUAL_COST
-        if usual < units.us(elapsed):
-            share = percent(round(usual), round(units.us(elapsed)))
-            what = f"of {_USUAL_COST:g} us each they would be {share:.2f}% of the run"
+        if usual < units.exact(elapsed):
+            share = percent(usual, units.exact(elapsed))
+            what = f"of {float(_USUAL_COST):g} us each they would be {share:.2f}% of the run"
         else:
             what = f"one every {units.us(elapsed) / max(summary.events, 1):.3g} us"
         lines = [f"{summary.events} triggers; {what} (--trigger-cost takes them out)"]
-    if not summary.info.unwrapped:
-        wrap = (1 << summary.info.time_bits) * (1000 if cost else 1)  # as `Clock` makes them
-        if summary.longest > wrap * _NEAR_WRAP:
-            lines.append(
-                f"the longest time between two events was {units.seconds(summary.longest)}, near "
-                f"the wrap at {units.seconds(wrap)}: longer ones would be seen too short"
-            )
+    if summary.doubts.near_wrap:
+        longest, wrap = summary.doubts.near_wrap
+        lines.append(
+            f"the longest time between two events was {units.seconds(longest)}, near the wrap at "
+            f"{units.seconds(wrap)}: longer ones would be seen too short"
+        )
     if summary.anomalies.mostly_unknown(summary.events):
         lines.append(MOSTLY_UNKNOWN)
-    if summary.info.full and not summary.info.holes:
-        pass  # what came when the event RAM was full is missing outside of what is kept
-    elif summary.info.lost or summary.info.some_lost or summary.info.holes:
+    if summary.doubts.missing:
         lines.append("events are missing from this capture: calls and contexts may be wrong")
     return lines

@@ -10,11 +10,12 @@ import numpy as np
 from kprof.analysis.beat import Beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.measures import Measure
-from kprof.analysis.states import INNER, OPEN, ORPHAN
 from kprof.analysis.tasks import (
+    IDLE,
     interrupt_functions,
-    interrupt_time,
+    interrupted,
     interrupts,
+    running,
     slices,
     tasks,
 )
@@ -42,7 +43,10 @@ def task_lines(timeline: Timeline) -> Iterator[str]:
     idle = timeline.ledger.idle
     yield f"  idle  {units.text(idle):>12}  {percent(idle, elapsed):>6.2f}%"
     yield ""
-    yield f"each column {_number(units.us(elapsed / _COLUMNS))} us; the context that ran most of it"
+    yield (
+        f"each column {_number(units.us(elapsed / _COLUMNS))} us: what ran most of it, "
+        "a task by its number, . the system context, _ idle"
+    )
     yield "|" + strip(timeline, _COLUMNS) + "|"
 
 
@@ -75,6 +79,7 @@ def tasks_json(timeline: Timeline) -> dict[str, Any]:
 def interrupts_json(timeline: Timeline, named: tuple[str, ...] = ()) -> dict[str, Any]:
     """The interrupt functions as a JSON object; times in microseconds."""
     units = Units(timeline.info.clock_hz)
+    functions = interrupt_functions(timeline, named)
     return {
         "interrupts": [
             {
@@ -84,8 +89,17 @@ def interrupts_json(timeline: Timeline, named: tuple[str, ...] = ()) -> dict[str
                 "nested": one.nested,
                 "beat": None if one.beat is None else _beat_json(one.beat, units),
             }
-            for one in interrupts(timeline, interrupt_functions(timeline, named))
-        ]
+            for one in interrupts(timeline, functions)
+        ],
+        "interrupted": [
+            {
+                "name": timeline.functions[row.function].name,
+                "total_us": units.value(row.total),
+                "without_us": units.value(row.total - row.lost),
+                "in_interrupts_us": units.value(row.lost),
+            }
+            for row in interrupted(timeline, functions)
+        ],
     }
 
 
@@ -98,8 +112,11 @@ def _beat_json(beat: Beat, units: Units) -> dict[str, Any]:
 
 
 def strip(timeline: Timeline, columns: int) -> str:
-    """One character for each of `columns` equal parts of the run: ``.`` is the system context."""
-    rows = slices(timeline)
+    """One character for each of `columns` equal parts of the run: what ran most of it.
+
+    ``.`` is the system context, ``_`` idle; a task has its number, or a letter.
+    """
+    rows = running(timeline)
     total = max(1, timeline.ledger.elapsed)
     edges = np.linspace(0, total, columns + 1)
     best = np.zeros(columns)
@@ -113,7 +130,7 @@ def strip(timeline: Timeline, columns: int) -> str:
         place = np.clip(place, 0, mine.sum() - 1)
         inside = np.clip(edges - rows.start[mine][place], 0, (rows.end - rows.start)[mine][place])
         share = np.diff(spent[place] + inside)
-        char = "." if context == 0 else _SIGNS[(context - 1) % len(_SIGNS)]
+        char = {IDLE: "_", 0: "."}.get(context) or _SIGNS[(context - 1) % len(_SIGNS)]
         sign[share > best] = char
         best = np.maximum(best, share)
     return "".join(sign.tolist())
@@ -158,22 +175,12 @@ def _without(
     timeline: Timeline, functions: list[int], names: list[str], units: Units
 ) -> Iterator[str]:
     """Elapsed time of the functions that were interrupted, with and without the interrupts."""
-    calls = timeline.calls
-    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
-    taken = interrupt_time(timeline, is_root)
-    outer = (calls.flags & (INNER | ORPHAN)) == 0
     yield f"{'total us':>12}  {'without':>12}  {'in interrupts':>13}  name"
-    rows = []
-    for function in np.unique(calls.function[taken > 0]).tolist():
-        mine = outer & (calls.function == function)
-        total, lost = int(calls.elapsed[mine].sum()), int(taken[mine].sum())
-        rows.append((lost, total, function))
-    for lost, total, function in sorted(rows, reverse=True):
-        if lost:
-            yield (
-                f"{units.text(total):>12}  {units.text(total - lost):>12}  "
-                f"{units.text(lost):>13}  {names[function]}"
-            )
+    for row in interrupted(timeline, functions):
+        yield (
+            f"{units.text(row.total):>12}  {units.text(row.total - row.lost):>12}  "
+            f"{units.text(row.lost):>13}  {names[row.function]}"
+        )
 
 
 def _number(value: float) -> str:

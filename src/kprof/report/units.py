@@ -17,6 +17,10 @@ class Units:
         self._us = Fraction(1_000_000) / clock_hz
         self.whole = self._us == 1
 
+    def exact(self, ticks: int) -> Fraction:
+        """Ticks as microseconds, not rounded."""
+        return ticks * self._us
+
     def value(self, ticks: int | None) -> int | float | None:
         """Ticks as a number of microseconds for JSON; None stays None."""
         if ticks is None or self.whole:
@@ -49,7 +53,7 @@ class Units:
         return f"{nanoseconds // 1_000_000_000} sec {rest} us"
 
 
-def percent(part: int, whole: int) -> float:
+def percent(part: int | Fraction, whole: int | Fraction) -> float:
     """`part` of `whole` in per cent, rounded half up to 2 places; 0 of 0 is 0."""
     if not whole:
         return 0.0

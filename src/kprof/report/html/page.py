@@ -147,6 +147,7 @@ def _data(
         "capture": shown_name(summary.info.source),
         "said": "; ".join(filter(None, (capture_line(summary), run.said))),
         "usPerTick": float(1_000_000 / hz),
+        "step": line.info.step,
         "events": summary.events,
         "ledger": summary.ledger._asdict() | {"run": summary.ledger.run},
         "functions": [

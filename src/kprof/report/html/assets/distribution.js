@@ -12,13 +12,14 @@ function buckets(values) {
     return { edge: (k) => low + k, counts };
   }
   const base = Math.max(low, WHOLE ? 1 : high / 1e6);
+  const place = (value, parts) => Math.floor(Math.log2(us(value)) * parts + 1e-9);
   for (const parts of [16, 8, 4, 2, 1]) {
-    const first = Math.floor(Math.log2(base) * parts);
-    const bars = Math.floor(Math.log2(high) * parts) - first + 1;
+    const first = place(base, parts);
+    const bars = place(high, parts) - first + 1;
     if (bars > MOST_BARS && parts > 1) continue;
     const counts = new Array(bars).fill(0);
-    for (const value of values) counts[value < base ? 0 : Math.floor(Math.log2(value) * parts + 1e-9) - first]++;
-    return { edge: (k) => (k === 0 ? low : 2 ** ((first + k) / parts)), counts };
+    for (const value of values) counts[value < base ? 0 : place(value, parts) - first]++;
+    return { edge: (k) => (k === 0 ? low : 2 ** ((first + k) / parts) / US), counts };
   }
   return null;
 }

@@ -1,5 +1,5 @@
 // The timeline's window on the run: where it is, how it moves, what its keys do.
-const MIN_SPAN = 8, SCROLLBAR = 13;
+const MIN_SPAN = 8 * D.step, SCROLLBAR = 13;
 const timeline = { start: 0, end: 1, width: 900, height: 300, scroll: 0, scale: 1, queued: false };
 
 function setUpTimeline() {
