@@ -15,6 +15,12 @@ from kprof.analysis.budget import BudgetError, check_budget, parse_budget
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Filter, filtered_statistics
 from kprof.analysis.graph import call_tree
+from kprof.analysis.interrupts import (
+    interrupt_functions,
+    interrupt_time,
+    interrupted,
+    interrupts,
+)
 from kprof.analysis.questions import intervals, worst_calls
 from kprof.analysis.saved import SavedStatisticsError, read_statistics, write_statistics
 from kprof.analysis.states import ORPHAN
@@ -23,10 +29,8 @@ from kprof.analysis.summary import Summary
 from kprof.analysis.tags import TagTable
 from kprof.analysis.tasks import (
     IDLE,
-    interrupt_functions,
-    interrupt_time,
-    interrupts,
     running,
+    shares,
     slices,
     tasks,
 )
@@ -226,7 +230,68 @@ def test_idle_time_is_no_context_that_runs() -> None:
     system, task = tasks(lines)
     assert (system.run, system.longest, lines.ledger.idle) == (21, 21, 181)
     assert (task.run, task.longest) == (198, 99)
-    assert strip(lines, 20) == "11111___.______11111"
+    rows = {context: strip(parts) for context, parts in shares(lines, 20).items()}
+    assert rows == {
+        1: "####9          9####",
+        0: "        #      .    ",
+        IDLE: "    .### ######     ",
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_time_of_kept_calls_is_counted_by_slices(seed: int) -> None:
+    lines = _lines(seed)
+    calls = lines.calls
+    keep = Filter(only=("[aeiou]",), least=3).mask(lines)
+    found = tasks(lines, keep)
+    assert [task.context for task in found] == np.unique(calls.context[keep]).tolist()
+    rows = slices(lines)
+    parts = running(lines, keep)
+    for task in found:
+        # By hand: each tick of a slice of the context in which one of its kept calls is open.
+        mine = np.flatnonzero(keep & (calls.context == task.context))
+        lengths = []
+        for start, end in zip(
+            rows.start[rows.context == task.context],
+            rows.end[rows.context == task.context],
+            strict=True,
+        ):
+            spans = sorted(
+                (max(int(calls.entry[row]), int(start)), min(int(calls.exit[row]), int(end)))
+                for row in mine
+                if calls.entry[row] < end and calls.exit[row] > start
+            )
+            length, reached = 0, int(start)
+            for first, last in spans:
+                length += max(0, last - max(first, reached))
+                reached = max(reached, last)
+            if length:
+                lengths.append(length)
+        assert (task.run, task.slices) == (sum(lengths), len(lengths))
+        assert task.longest == max(lengths, default=0)
+    assert int((parts.end - parts.start).sum()) == lines.ledger.elapsed
+    total = sum(
+        float(row.sum()) * lines.ledger.elapsed / 50 for row in shares(lines, 50, keep).values()
+    )
+    assert total == pytest.approx(lines.ledger.elapsed)
+
+
+def test_interrupts_of_kept_calls_only() -> None:
+    names = parse_names("a/2\nb/4\nirq/8\n")
+    # irq on a from 3 to 5, on b from 23 to 27, on nothing from 40 to 41.
+    tags = [2, 8, 9, 3, 4, 8, 9, 5, 8, 9]
+    times = [0, 3, 5, 10, 20, 23, 27, 30, 40, 41]
+    lines = timeline(Capture.from_events(times, tags), names)
+    assert [(row.function, row.total, row.lost) for row in interrupted(lines, [2])] == [
+        (1, 10, 4),
+        (0, 10, 2),
+    ]
+    keep = Filter(only=("^b$",)).mask(lines)
+    assert [(row.function, row.total, row.lost) for row in interrupted(lines, [2], keep)] == [
+        (1, 10, 4)
+    ]
+    one = interrupts(lines, [2], keep)[0]
+    assert (one.duration.count, one.duration.total, one.period.count) == (1, 4, 0)
 
 
 def test_slices_and_tasks_share_the_run_out() -> None:

@@ -20,8 +20,8 @@ import pytest
 pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
 
 from kprof.analysis import Summary, summarise, timeline
+from kprof.analysis.interrupts import interrupts
 from kprof.analysis.summary import FunctionFigures
-from kprof.analysis.tasks import interrupts
 from kprof.board import minikernel
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import DEFAULT_PHASE, DEFAULT_PPM, HZ, MD20

@@ -18,8 +18,8 @@ from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.calls import Timeline
+from kprof.analysis.interrupts import interrupt_functions
 from kprof.analysis.states import ORPHAN
-from kprof.analysis.tasks import interrupt_functions
 from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.html import page

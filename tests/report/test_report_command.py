@@ -217,9 +217,9 @@ def test_a_mean_is_as_uncertain_as_the_captures_clock_is_coarse(
         (["--around", "0:000 508", "-n", "1"], "-> splimp (2 us)"),
         (
             ["--tasks"],
-            "us: what ran most of it, a task by its number, . the system context, _ idle",
+            "us: tenths of the column, . less than one, # all of it",
         ),
-        (["--tasks"], "|111111111111111111111111111111111111111111"),
+        (["--tasks"], "     1  |##############################################"),
         (["--interrupts", "--irq", "vec1"], "interrupts (as named): vec1"),
     ],
 )

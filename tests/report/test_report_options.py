@@ -43,6 +43,8 @@ LATE = ["-r", "450us~600us"]
         ),
         (["--hist", "lanisr"], "[8, 16) us  1", "[256, 512)"),
         (["--worst", "lanisr"], "# 1: lanisr, 15 us total, 13 us net", "# 2"),
+        (["--tasks"], "     1            23    2.42%        1         23", "     1           752"),
+        (["--interrupts", "--irq", "lanisr"], "lanisr, duration: 1", "[256, 512)"),
         (["--around", "0:000 508"], "-> splimp (2 us)", "RX"),
         (["--slower-than", "14us"], "-> lanisr (13 us, 15 total)", "splimp"),
     ],

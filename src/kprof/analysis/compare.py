@@ -20,10 +20,10 @@ import numpy as np
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import gathered
 from kprof.analysis.graph import paths
+from kprof.analysis.interrupts import interrupt_functions
 from kprof.analysis.measures import Measure
 from kprof.analysis.states import ORPHAN
 from kprof.analysis.statistics import FunctionStatistics
-from kprof.analysis.tasks import interrupt_functions
 
 LEVEL = 0.01
 """The chance of calling any function of two equal runs changed."""

@@ -1,4 +1,4 @@
-"""Tasks and interrupts: slices of contexts, and functions that appear on whatever runs."""
+"""Tasks: the slices of contexts, and what ran in them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.beat import Beat, find_beat
 from kprof.analysis.calls import Timeline
-from kprof.analysis.measures import Measure
-from kprof.analysis.states import INNER, MARK_INLINE, MARK_OUT, OPEN, ORPHAN
+from kprof.analysis.filters import Mask
+from kprof.analysis.states import MARK_INLINE, MARK_OUT
 
 Column = NDArray[np.int64]
-_OFTEN = 8
-_LEAST_BELOW = 2
 IDLE = -1
 """What `running` calls the system context with no call open."""
+LEFT_OUT = -2
+"""What `running` calls a context with none of the calls open that a filter keeps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,50 +63,6 @@ class Task:
     longest_away: int
 
 
-@dataclass(frozen=True)
-class Interrupt:
-    """One interrupt function; times in ticks.
-
-    Attributes
-    ----------
-    function
-        Index of `Timeline.functions`.
-    duration
-        Elapsed times, interrupts on top of it taken out.
-    period
-        Times from one entry to the next.
-    nested
-        The most interrupts that it ran on top of.
-    beat
-        Where it comes at a steady beat: how late; else None.
-    """
-
-    function: int
-    duration: Measure
-    period: Measure
-    nested: int
-    beat: Beat | None
-
-
-@dataclass(frozen=True)
-class Interrupted:
-    """What interrupts did to one function; times in ticks.
-
-    Attributes
-    ----------
-    function
-        Index of `Timeline.functions`.
-    total
-        Its elapsed time, as in the summary.
-    lost
-        What of that interrupts on top of it took.
-    """
-
-    function: int
-    total: int
-    lost: int
-
-
 def slices(timeline: Timeline) -> Slices:
     """The slices of a capture; before the first switch runs what the replay found out."""
     marks = timeline.marks
@@ -126,32 +81,57 @@ def slices(timeline: Timeline) -> Slices:
     )
 
 
-def running(timeline: Timeline) -> Slices:
-    """The slices, those of the system context cut where it becomes idle (`IDLE`) and busy."""
+def running(timeline: Timeline, keep: Mask | None = None) -> Slices:
+    """The slices, cut where what runs in them changes.
+
+    Those of the system context are cut where it becomes idle (`IDLE`) and busy. With `keep` all are
+    cut where none of these calls is open in the context (`LEFT_OUT`).
+    """
     rows, calls = slices(timeline), timeline.calls
     bottom = (calls.context == 0) & (calls.parent < 0)
-    entry, leave = calls.entry[bottom], calls.exit[bottom]
-    edges = np.unique(np.concatenate([rows.start, rows.end, entry, leave]))
-    opened = np.zeros(len(edges), np.int64)
-    np.add.at(opened, np.searchsorted(edges, entry), 1)
-    np.add.at(opened, np.searchsorted(edges, leave), -1)
+    cuts = bottom if keep is None else bottom | keep
+    edges = np.unique(np.concatenate([rows.start, rows.end, calls.entry[cuts], calls.exit[cuts]]))
     start = edges[:-1]
     context = rows.context[np.searchsorted(rows.start, start, "right") - 1]
-    idle = (context == 0) & (np.cumsum(opened)[:-1] == 0)
-    return Slices(start, edges[1:], np.where(idle, IDLE, context))
+    idle = (context == 0) & ~_covered(timeline, bottom, start)
+    found = np.where(idle, IDLE, context)
+    if keep is not None:
+        for which in np.unique(context).tolist():
+            here = context == which
+            mine = keep & (calls.context == which)
+            found[here & ~idle & ~_covered(timeline, mine, start)] = LEFT_OUT
+    return Slices(start, edges[1:], found)
 
 
-def tasks(timeline: Timeline) -> list[Task]:
-    """Every context, the system context first."""
+def _covered(timeline: Timeline, chosen: Mask, times: Column) -> NDArray[np.bool_]:
+    """At which times one of the chosen calls is open; it is so at its entry, not at its exit."""
+    begun = np.sort(timeline.calls.entry[chosen])
+    ended = np.sort(timeline.calls.exit[chosen])
+    open_calls = np.searchsorted(begun, times, "right") - np.searchsorted(ended, times, "right")
+    result: NDArray[np.bool_] = open_calls > 0
+    return result
+
+
+def tasks(timeline: Timeline, keep: Mask | None = None) -> list[Task]:
+    """Every context, the system context first.
+
+    With `keep`, those with one of these calls; the time in which one is open, and the slices.
+    """
     rows = slices(timeline)
     calls = timeline.calls
-    parts = running(timeline)
+    parts = running(timeline, keep)
     busy = np.zeros(len(rows.start), np.int64)
     here = np.searchsorted(rows.start, parts.start, "right") - 1
-    np.add.at(busy, here, np.where(parts.context == IDLE, 0, parts.end - parts.start))
+    np.add.at(busy, here, np.where(parts.context < 0, 0, parts.end - parts.start))
+    named = np.ones(len(calls), np.bool_) if keep is None else keep
+    contexts = calls.context[named]
+    if keep is None:
+        contexts = np.concatenate([rows.context, contexts])
     found = []
-    for context in np.unique(np.concatenate([rows.context, calls.context])).tolist():
+    for context in np.unique(contexts).tolist():
         mine = rows.context == context
+        if keep is not None:
+            mine &= busy > 0
         away = rows.start[mine][1:] - rows.end[mine][:-1]
         lowest = np.flatnonzero((calls.context == context) & (calls.parent < 0))
         name = ""
@@ -171,99 +151,23 @@ def tasks(timeline: Timeline) -> list[Task]:
     return found
 
 
-def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list[int]:
-    """The functions that interrupts enter by: those that are named, else those that look so.
+def shares(
+    timeline: Timeline, columns: int, keep: Mask | None = None
+) -> dict[int, NDArray[np.float64]]:
+    """What part of each of `columns` equal parts of the run a context ran, from 0 to 1.
 
-    The events do not say. An interrupt comes on whatever runs, the idle loop too: its function is
-    seen with nothing below it, in the system context where there is one, and inside calls of at
-    least two other functions. A function that the idle loop calls is seen so as well, but its
-    callers call it every time, and what is interrupted is so now and then: of the functions that
-    it was seen in, and that ran often enough to tell, most must have it in less than half of
-    their calls.
-
-    Raises
-    ------
-    UsageError
-        One of `named` is not in the name file.
+    By its number, or `IDLE`, or `LEFT_OUT`; only those that ran at all.
     """
-    from kprof.analysis.questions import function_number
-
-    if named:
-        return sorted(function_number(timeline, name) for name in named)
-    calls = timeline.calls
-    seen = (calls.flags & ORPHAN) == 0
-    count = np.bincount(calls.function, minlength=len(timeline.functions))
-    system = calls.context == 0
-    bottom = seen & (calls.parent < 0) & (system | ~system.any())
-    found = []
-    for function in np.unique(calls.function[bottom]).tolist():
-        inside = np.unique(calls.parent[seen & (calls.function == function) & (calls.parent >= 0)])
-        below, with_it = np.unique(calls.function[inside], return_counts=True)
-        if len(below) < _LEAST_BELOW:
-            continue
-        telling = count[below] >= _OFTEN
-        rare = with_it[telling] * 2 < count[below[telling]]
-        if rare.sum() * 5 >= len(rare) * 4:
-            found.append(function)
+    rows = running(timeline, keep)
+    edges = np.linspace(0, max(1, timeline.ledger.elapsed), columns + 1)
+    found = {}
+    for context in np.unique(rows.context).tolist():
+        mine = rows.context == context
+        start, length = rows.start[mine], (rows.end - rows.start)[mine]
+        before = np.concatenate([[0], np.cumsum(length)])
+        # Time of the context up to each edge: whole slices before it and a part of one.
+        place = np.clip(np.searchsorted(start, edges, "right") - 1, 0, len(start) - 1)
+        spent = before[place] + np.clip(edges - start[place], 0, length[place])
+        if before[-1]:
+            found[context] = np.diff(spent) / np.diff(edges)
     return found
-
-
-def interrupts(timeline: Timeline, functions: list[int]) -> list[Interrupt]:
-    """How long each interrupt function ran, how often it came, and on how many others."""
-    calls = timeline.calls
-    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
-    inside = interrupt_time(timeline, is_root)
-    level = np.zeros(len(calls), np.int64)
-    for row in np.flatnonzero(is_root).tolist():
-        parent = int(calls.parent[row])
-        while parent >= 0:
-            level[row] += is_root[parent]
-            parent = int(calls.parent[parent])
-    found = []
-    for function in functions:
-        rows = np.flatnonzero(is_root & (calls.function == function))
-        own = calls.elapsed[rows] - inside[rows]
-        entries = np.sort(calls.entry[rows])
-        period = entries[1:] - entries[:-1]
-        found.append(
-            Interrupt(
-                function,
-                Measure.of(own),
-                Measure.of(period),
-                int(level[rows].max(initial=0)),
-                find_beat(entries),
-            )
-        )
-    return found
-
-
-def interrupted(timeline: Timeline, functions: list[int]) -> list[Interrupted]:
-    """The functions that interrupts took time from, those that lost most first."""
-    calls = timeline.calls
-    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
-    taken = interrupt_time(timeline, is_root)
-    orphan = (calls.flags & ORPHAN) != 0
-    outer = ((calls.flags & INNER) == 0) & ~orphan
-    rows = []
-    for function in np.unique(calls.function[outer & (taken > 0)]).tolist():
-        mine = calls.function == function
-        # Of an orphan only its net time is its function's: there is no interrupt in it.
-        total = int(calls.elapsed[mine & outer].sum() + calls.net[mine & orphan].sum())
-        rows.append(Interrupted(function, total, int(taken[mine & outer].sum())))
-    return sorted(rows, key=lambda row: (row.lost, row.total, row.function), reverse=True)
-
-
-def interrupt_time(timeline: Timeline, is_root: NDArray[np.bool_]) -> Column:
-    """The time that interrupts took on top of each call, shape (calls,); nested ones once."""
-    calls = timeline.calls
-    parents, roots = calls.parent.tolist(), is_root.tolist()
-    total = [0] * len(calls)
-    rows = np.flatnonzero(is_root)
-    for row, elapsed in zip(rows.tolist(), calls.elapsed[rows].tolist(), strict=True):
-        above = parents[row]
-        while above >= 0:
-            total[above] += elapsed
-            if roots[above]:
-                break
-            above = parents[above]
-    return np.array(total, np.int64)

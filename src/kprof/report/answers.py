@@ -70,13 +70,13 @@ def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]
             first, second = (safe_name(name) for name in subject)
             yield f"  {lonely} {first} without a {second} before the next {first}"
     elif what == "interrupts":
-        from kprof.report.tasks import interrupt_lines
+        from kprof.report.interrupts import interrupt_lines
 
-        yield from interrupt_lines(lines, request.irqs)
+        yield from interrupt_lines(lines, request.irqs, keep)
     else:
         from kprof.report.tasks import task_lines
 
-        yield from task_lines(lines)
+        yield from task_lines(lines, keep)
 
 
 def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any]:
@@ -97,13 +97,13 @@ def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any
         times, lonely = intervals(lines, subject[0], subject[1], keep)
         return {**distribution_json(Measure.of(times), units), "without": lonely}
     if what == "interrupts":
-        from kprof.report.tasks import interrupts_json
+        from kprof.report.interrupts import interrupts_json
 
-        return interrupts_json(lines, request.irqs)
+        return interrupts_json(lines, request.irqs, keep)
     if what == "tasks":
         from kprof.report.tasks import tasks_json
 
-        return tasks_json(lines)
+        return tasks_json(lines, keep)
     if what == "worst":
         rows = worst_calls(lines, function_number(lines, subject[0]), request.many, keep)
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kprof.analysis.tasks import interrupt_functions
+from kprof.analysis.interrupts import interrupt_functions
 from kprof.capture.model import Capture
 from kprof.names import NameFile
 from kprof.report.html.page import Run, SourceText, html_page

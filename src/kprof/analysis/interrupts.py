@@ -1,0 +1,174 @@
+"""Interrupts: functions that appear on whatever runs, how long, how often, and at whose cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis.beat import Beat, find_beat
+from kprof.analysis.calls import Timeline
+from kprof.analysis.filters import Mask
+from kprof.analysis.measures import Measure
+from kprof.analysis.states import INNER, OPEN, ORPHAN
+
+Column = NDArray[np.int64]
+_OFTEN = 8
+_LEAST_BELOW = 2
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """One interrupt function; times in ticks.
+
+    Attributes
+    ----------
+    function
+        Index of `Timeline.functions`.
+    duration
+        Elapsed times, interrupts on top of it taken out.
+    period
+        Times from one entry to the next.
+    nested
+        The most interrupts that it ran on top of.
+    beat
+        Where it comes at a steady beat: how late; else None.
+    """
+
+    function: int
+    duration: Measure
+    period: Measure
+    nested: int
+    beat: Beat | None
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """What interrupts did to one function; times in ticks.
+
+    Attributes
+    ----------
+    function
+        Index of `Timeline.functions`.
+    total
+        Its elapsed time, as in the summary.
+    lost
+        What of that interrupts on top of it took.
+    """
+
+    function: int
+    total: int
+    lost: int
+
+
+def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list[int]:
+    """The functions that interrupts enter by: those that are named, else those that look so.
+
+    The events do not say. An interrupt comes on whatever runs, the idle loop too: its function is
+    seen with nothing below it, in the system context where there is one, and inside calls of at
+    least two other functions. A function that the idle loop calls is seen so as well, but its
+    callers call it every time, and what is interrupted is so now and then: of the functions that
+    it was seen in, and that ran often enough to tell, most must have it in less than half of
+    their calls.
+
+    Raises
+    ------
+    UsageError
+        One of `named` is not in the name file.
+    """
+    from kprof.analysis.questions import function_number
+
+    if named:
+        return sorted(function_number(timeline, name) for name in named)
+    calls = timeline.calls
+    seen = (calls.flags & ORPHAN) == 0
+    count = np.bincount(calls.function, minlength=len(timeline.functions))
+    system = calls.context == 0
+    bottom = seen & (calls.parent < 0) & (system | ~system.any())
+    found = []
+    for function in np.unique(calls.function[bottom]).tolist():
+        inside = np.unique(calls.parent[seen & (calls.function == function) & (calls.parent >= 0)])
+        below, with_it = np.unique(calls.function[inside], return_counts=True)
+        if len(below) < _LEAST_BELOW:
+            continue
+        telling = count[below] >= _OFTEN
+        rare = with_it[telling] * 2 < count[below[telling]]
+        if rare.sum() * 5 >= len(rare) * 4:
+            found.append(function)
+    return found
+
+
+def interrupts(
+    timeline: Timeline, functions: list[int], keep: Mask | None = None
+) -> list[Interrupt]:
+    """How long each interrupt function ran, how often it came, and on how many others.
+
+    With `keep` only these of its calls count.
+    """
+    calls = timeline.calls
+    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
+    inside = interrupt_time(timeline, is_root)
+    level = np.zeros(len(calls), np.int64)
+    for row in np.flatnonzero(is_root).tolist():
+        parent = int(calls.parent[row])
+        while parent >= 0:
+            level[row] += is_root[parent]
+            parent = int(calls.parent[parent])
+    found = []
+    for function in functions:
+        mine = is_root & (calls.function == function)
+        rows = np.flatnonzero(mine if keep is None else mine & keep)
+        own = calls.elapsed[rows] - inside[rows]
+        entries = np.sort(calls.entry[rows])
+        period = entries[1:] - entries[:-1]
+        found.append(
+            Interrupt(
+                function,
+                Measure.of(own),
+                Measure.of(period),
+                int(level[rows].max(initial=0)),
+                find_beat(entries),
+            )
+        )
+    return found
+
+
+def interrupted(
+    timeline: Timeline, functions: list[int], keep: Mask | None = None
+) -> list[Interrupted]:
+    """The functions that interrupts took time from, those that lost most first.
+
+    With `keep` only these calls count.
+    """
+    calls = timeline.calls
+    chosen = np.ones(len(calls), np.bool_) if keep is None else keep
+    flags = np.full(len(calls), INNER, np.uint8)
+    flags[chosen] = calls.select(chosen).flags
+    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
+    taken = interrupt_time(timeline, is_root)
+    orphan = chosen & ((flags & ORPHAN) != 0)
+    outer = ((flags & INNER) == 0) & ~orphan
+    rows = []
+    for function in np.unique(calls.function[outer & (taken > 0)]).tolist():
+        mine = calls.function == function
+        # Of an orphan only its net time is its function's: there is no interrupt in it.
+        total = int(calls.elapsed[mine & outer].sum() + calls.net[mine & orphan].sum())
+        rows.append(Interrupted(function, total, int(taken[mine & outer].sum())))
+    return sorted(rows, key=lambda row: (row.lost, row.total, row.function), reverse=True)
+
+
+def interrupt_time(timeline: Timeline, is_root: NDArray[np.bool_]) -> Column:
+    """The time that interrupts took on top of each call, shape (calls,); nested ones once."""
+    calls = timeline.calls
+    parents, roots = calls.parent.tolist(), is_root.tolist()
+    total = [0] * len(calls)
+    rows = np.flatnonzero(is_root)
+    for row, elapsed in zip(rows.tolist(), calls.elapsed[rows].tolist(), strict=True):
+        above = parents[row]
+        while above >= 0:
+            total[above] += elapsed
+            if roots[above]:
+                break
+            above = parents[above]
+    return np.array(total, np.int64)
