@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.upload.agent import Agent
 from tests.upload.rams import random_ram, run_ram
-from tests.upload.simline import Faults, SimLine
+from tests.upload.simline import EPOCH, Faults, SimLine
 
 from kprof.upload.failures import NoAnswerError, TransferError, VerifyError
 from kprof.upload.host import Host, HostOptions
@@ -60,7 +60,7 @@ def check(
         done = converse(host.run(), line)
     except (NoAnswerError, TransferError, VerifyError) as error:
         ended = type(error).__name__
-        waited = line.now - host.link.heard_at
+        waited = line.clock() - max(EPOCH, host.link.heard_at)
     if ended != "right":
         assert waited < GIVE_UP_S, f"seed {seed}: gave up after {waited} s"
         if hasattr(host, "image"):

@@ -11,12 +11,14 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tests.upload.agent import Agent
 from tests.upload.boards import Board
+
+from kprof.upload.failures import PortError
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Faults:
     boot_s: float = 0.5
 
 
+EPOCH = 5000.0  # no clock that a conversation is given begins at 0
 CONSOLE = (b"\r\nlogin: ", b"eth0: link up\r\n", b"~~~\r\n", b"panic? no\r\n", b"~", b"\x13\x11")
 
 
@@ -109,8 +112,8 @@ class SimLine:
     # The host's end.
 
     def clock(self) -> float:
-        """Virtual time, s."""
-        return self.now
+        """Virtual time, s; `now` counts from the start of the test."""
+        return EPOCH + self.now
 
     def write(self, data: bytes) -> None:
         """Send towards the agent."""
@@ -141,6 +144,10 @@ class SimLine:
             return self._taken(self.now)
         self.now = max(self.now, until)
         return self._taken(self.now)
+
+    def prints(self, at: float, data: bytes) -> None:
+        """The board's end sends something of itself, at this time."""
+        self._arrive(at, 10 / self.baud, data)
 
     def set_baud(self, rate: int) -> None:
         """Change the host's rate."""
@@ -275,3 +282,24 @@ class SimLine:
     def _garble(self, data: bytes, sent_at: int, heard_at: int) -> bytes:
         """What a receiver at another rate makes of it: about as many bytes as bit times say."""
         return self._rng.randbytes(max(1, len(data) * heard_at // max(sent_at, 1)))
+
+
+class ClosingLine(SimLine):
+    """A line whose far end closes the port at some time; what it has sent before arrives."""
+
+    def __init__(self, board: Agent | Board, closed: Callable[[], bool], **options: Any) -> None:
+        super().__init__(board, **options)
+        self._closed = closed
+
+    def read(self, timeout: float) -> bytes:
+        """See `SimLine`."""
+        data = super().read(timeout)
+        if not data and self._closed():
+            raise PortError("the port is gone")
+        return data
+
+    def write(self, data: bytes) -> None:
+        """See `SimLine`."""
+        if self._closed():
+            raise PortError("the port is gone")
+        super().write(data)

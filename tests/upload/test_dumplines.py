@@ -105,7 +105,32 @@ def test_a_short_line_in_the_middle_is_left_out() -> None:
 
 
 def test_raw_bytes_begin_anew_with_each_dump() -> None:
-    parser = RawBytes(0x100)
-    assert [*parser.feed(b"ab"), *parser.feed(b"c")] == [(0x100, b"ab"), (0x102, b"c")]
-    assert _all(parser, b"d")[-1] == (0x103, b"d")
-    assert _all(parser, b"e") == [(0x100, b"e")]
+    parser = RawBytes()
+    parser.begin(0x100, 3)
+    assert list(parser.feed(b"ab")) == []
+    assert (parser.reached, parser.waiting) == (False, 2)
+    assert _all(parser, b"c") == [(0x100, b"abc")]
+    assert (parser.reached, parser.surplus) == (True, 0)
+    parser.begin(0x200, 1)
+    assert _all(parser, b"e") == [(0x200, b"e")]
+    assert parser.longest == b"abc"
+
+
+@pytest.mark.parametrize(("text", "surplus"), [(b"ab", -1), (b"abcd", 1), (b"", -3)])
+def test_raw_bytes_of_another_number_count_for_nothing(text: bytes, surplus: int) -> None:
+    parser = RawBytes()
+    parser.begin(0x100, 3)
+    assert _all(parser, text) == []
+    assert parser.surplus == surplus
+
+
+def test_a_hexadecimal_dump_says_when_its_last_byte_is_there() -> None:
+    parser = HexDump()
+    parser.begin(0x8000, 160)
+    for address, data in ROWS[:-1]:
+        assert list(parser.feed(hex_line(address, data))) == []
+        assert not parser.reached
+    assert list(parser.feed(hex_line(*ROWS[-1]))) == []
+    assert (parser.reached, parser.waiting) == (True, 160)
+    assert list(parser.finish()) == ROWS
+    assert parser.waiting == 0

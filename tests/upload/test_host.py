@@ -18,6 +18,7 @@ from kprof.upload.failures import (
 )
 from kprof.upload.host import Host, HostOptions
 from kprof.upload.line import converse
+from kprof.upload.progress import Progress
 from kprof.upload.wire import CAN_BAUD, CAN_CHECK, CAN_DELTA, CAN_STOP, FULL, Info, Request
 from kprof.upload.xmodem import CANCEL, Receiver
 
@@ -208,6 +209,17 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
         with pytest.raises(InterruptedUploadError):
             converse(host.run(), line, interrupts)
         assert least < line.now < most
+
+
+def test_the_retries_that_are_shown_never_fall() -> None:
+    told: list[Progress] = []
+    faults = Faults(flip=2e-4, drop=1e-4, burst=1e-5)
+    host = Host(HostOptions(verify=True), notify=told.append)
+    converse(host.run(), SimLine(Agent(RAM), faults=faults, seed=4))
+    shown = [moment.retries for moment in told if moment.phase in ("fetching", "verifying")]
+    assert host.link.bad > 0
+    assert {moment.phase for moment in told} >= {"fetching", "verifying"}
+    assert shown == sorted(shown)
 
 
 def test_an_interrupted_xmodem_reception_is_cancelled() -> None:

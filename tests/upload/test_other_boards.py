@@ -16,6 +16,7 @@ from tests.upload.boards import (
     hex_line,
     ihex_head,
     ihex_lines,
+    srec_line,
 )
 from tests.upload.rams import run_ram
 from tests.upload.simline import Faults, SimLine
@@ -205,3 +206,70 @@ def test_options_that_cannot_be(tmp_path: Path, options: dict[str, object], said
             tmp_path / "dump.bin",
             MemoryOptions("hexdump", **options),  # type: ignore[arg-type]
         )
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_far_end_may_begin_late(tmp_path: Path, verify: bool) -> None:
+    text = b"".join(srec_line(BASE + at, RAM[at : at + 16]) for at in range(0, 8000, 16))
+    options = MemoryOptions("srec", records=1600, addr=BASE, verify=verify)
+    line = SimLine(None)
+    line.prints(9.0, text)
+    line.prints(20.0, text)
+    fetch_memory_over(line, tmp_path / "dump.bin", options)
+    assert open_capture(tmp_path / "dump.bin").records.tobytes() == RAM
+
+
+def test_an_answer_to_what_is_typed_may_come_late(tmp_path: Path) -> None:
+    class Silent(Monitor):
+        def receive(self, byte: int):  # type: ignore[no-untyped-def]
+            if byte == 13:
+                yield from super().receive(byte)
+            else:
+                self.typed += bytes((byte,))
+
+    typed = Greeting((b"d %x %x\r" % (BASE, BASE + 7999),))
+    options = MemoryOptions("hexdump", records=1600, addr=BASE, greeting=typed)
+    line = SimLine(Silent(RAM, BASE, _hexdump(1)), latency_s=0.7)  # type: ignore[arg-type]
+    fetch_memory_over(line, tmp_path / "dump.bin", options)
+    assert open_capture(tmp_path / "dump.bin").records.tobytes() == RAM
+
+
+def test_silence_is_waited_for_as_long_as_is_said(tmp_path: Path) -> None:
+    line = SimLine(None)
+    with pytest.raises(NoAnswerError, match="nothing was printed in 10 s"):
+        fetch_memory_over(line, tmp_path / "dump.bin", MemoryOptions("raw"))
+    assert 9.99 < line.now < 10.5
+
+
+def test_a_hexadecimal_dump_costs_little_more_than_its_text(tmp_path: Path) -> None:
+    options, board = CASES["hexdump"]
+    line = SimLine(board(), latency_s=0.001)  # type: ignore[arg-type]
+    fetch_memory_over(line, tmp_path / "dump.bin", options)
+    # Two passes of two pieces, each 0.2 s of silence.
+    assert line.now < line.carried * 10 / 115200 + 4 * 0.3
+
+
+def test_what_is_to_be_typed_again_can_be_pasted(tmp_path: Path) -> None:
+    options = MemoryOptions("srec", records=1600, addr=0x100000, ask=ASK)
+    monitor = Monitor(RAM[:4096], 0x100000)
+    with pytest.raises(TransferError, match=r"type again 'd 101000 101f3f\\r'; "):
+        fetch_memory_over(SimLine(monitor), tmp_path / "dump.bin", options)  # type: ignore[arg-type]
+
+
+def test_a_gdb_reply_is_acknowledged_with_the_next_request(tmp_path: Path) -> None:
+    written: list[bytes] = []
+
+    class Listening(SimLine):
+        def write(self, data: bytes) -> None:
+            written.append(data)
+            super().write(data)
+
+    stub = GdbStub(RAM, BASE)
+    options = MemoryOptions("gdb", records=1600, addr=BASE)
+    fetch_memory_over(Listening(stub), tmp_path / "dump.bin", options)  # type: ignore[arg-type]
+    reads = [data for data in written if b"$m" in data]
+    assert len(reads) == 41  # of 198 bytes each, in packets of 400
+    assert all(data.startswith(b"+$m") for data in reads[1:])
+    sent = b"".join(written)
+    # One for each reply, besides the one that calls the stub.
+    assert sent.count(b"+") == sent.count(b"$") + 1

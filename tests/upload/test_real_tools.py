@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tty
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +61,27 @@ def test_lrzsz_sends(
     with _sender(program, *arguments, str(image)) as port:
         fetch_memory(port, tmp_path / "dump.bin", MemoryOptions(proto, records=records))
     assert open_capture(tmp_path / "dump.bin").records.tobytes() == ram
+
+
+@pytest.mark.parametrize(("tool", "proto"), [("sx", "xmodem"), ("sb", "ymodem")])
+def test_lrzsz_hangs_up_when_it_has_sent(tmp_path: Path, tool: str, proto: str) -> None:
+    program = _tool(tool, "lrzsz")
+    image = tmp_path / "ram.raw"
+    image.write_bytes(run_ram(1000))
+    board, host = os.openpty()
+    tty.setraw(host)
+    process = subprocess.Popen(
+        [program, str(image)], stdin=board, stdout=board, stderr=subprocess.DEVNULL
+    )
+    os.close(board)  # its own descriptors alone hold the line
+    try:
+        options = MemoryOptions(proto, records=1000)
+        fetch_memory(os.ttyname(host), tmp_path / "dump.bin", options)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(host)
+    assert open_capture(tmp_path / "dump.bin").records.tobytes() == run_ram(1000)
 
 
 @pytest.mark.parametrize("width", ["-address-length=2", "-address-length=3", "-address-length=4"])

@@ -60,7 +60,7 @@ class Replay:
 
     def __init__(self, data: bytes) -> None:
         self.pieces = data.split(PAUSE)
-        self.now = self.ready_at = 0.0
+        self.now = self.ready_at = 5000.0
 
     def clock(self) -> float:
         return self.now

@@ -41,7 +41,11 @@ import click
 @click.option("--addr", metavar="N", default="0", help="Without the agent: address of the RAM.")
 @click.option("--banks", metavar="N,N,N,N,N", help="Its five banks' addresses.")
 @click.option("--stride", type=click.IntRange(1, 64), default=1, help="From a byte to the next.")
-@click.option("--records", type=click.IntRange(1, 1 << 24), help="How many; default 16384.")
+@click.option(
+    "--records",
+    type=click.IntRange(1, 1 << 24),
+    help="How many; default 16384, or what a file holds.",
+)
 @click.option("--valid", type=click.IntRange(0), help="Records of the last run.")
 @click.option("--hz", type=click.IntRange(1), default=1_000_000, help="The Profiler's clock.")
 @click.option("--little", is_flag=True, help="hexdump: words of a little-endian board.")

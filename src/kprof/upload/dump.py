@@ -3,26 +3,33 @@
 A pass types its commands and takes what is printed. With `ask`, a template such as
 ``md.b {addr:x} {count:x}\\r``, each pass asks for what is missing; without, it types `greeting`
 again. Formats with a sum on each line are complete when every byte has come once; without one every
-byte must have come twice the same.
+byte must have come twice the same. A pass ends when the line is silent: for `QUIET_S`, or for
+`DONE_S` where all that is wanted has been seen.
+
+What an earlier upload has kept is compared with what comes: with samples that are asked for again
+(`kprof.upload.kept`), and with whatever of it is printed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kprof.errors import UsageError
-from kprof.upload.dumplines import Parser
-from kprof.upload.failures import NoAnswerError, TransferError, VerifyError
+from kprof.upload.dumplines import Parser, Piece
+from kprof.upload.failures import NoAnswerError, PortError, TransferError, VerifyError
+from kprof.upload.kept import check_kept, differing
 from kprof.upload.layout import Memory
 from kprof.upload.prompt import Greeting, greet, parse_typed
 from kprof.upload.stream import Stream, untold
 from kprof.upload.talk import Talk
 
-FIRST_S, QUIET_S = 10.0, 2.0
+FIRST_S, QUIET_S, DONE_S = 10.0, 2.0, 0.2
 PIECE = 4096
 MAX_PASSES = 8
-MAX_DUMP = 1 << 30
+MAX_DUMP, MAX_SURPLUS = 1 << 30, 1 << 16
 STOP = b"\x03"
 
 
@@ -90,6 +97,7 @@ class Dumper:
         self.stream = Stream()
         self.retries = 0
         self._parser, self._options, self._tell = parser, options, tell
+        self._resumed = memory.held > 0
 
     def run(self) -> Talk[None]:
         """The conversation; afterwards the memory is complete.
@@ -101,19 +109,22 @@ class Dumper:
         TransferError
             Something is missing at the end; the message lists what to type.
         VerifyError
-            The passes do not agree.
+            The passes do not agree, or what was kept is not what comes now.
         InterruptedUploadError
             The user stopped it.
         """
         options, memory = self._options, self.memory
         if options.ask:
             options.command(0, 1)
+            yield from check_kept(memory, self._ask_again)
+            self._parser.bad = 0
         if options.passes == 1:
             for _ in range(MAX_PASSES):
                 held = memory.held
                 yield from self._pass(memory)
                 if not memory.missing():
-                    if self._parser.bad and (options.ask or options.greeting.sent):
+                    doubtful = self._parser.bad or memory.conflicts
+                    if doubtful and (options.ask or options.greeting.sent):
                         break  # a sum of 8 bits misses one damaged line in 256
                     return
                 self.retries += 1
@@ -122,6 +133,7 @@ class Dumper:
             if memory.missing():
                 raise TransferError(self._gaps())
             memory.clear()
+            self._resumed = False
         yield from self._agreeing()
 
     def _agreeing(self) -> Talk[None]:
@@ -129,10 +141,11 @@ class Dumper:
         seen: list[Memory] = []
         for number in range(MAX_PASSES):
             found = Memory(self.memory.layout)
-            yield from self._pass(found, whole=number < 2)
-            for before in seen:
-                for address, data in found.agreeing(before):
-                    self.memory.put(address, data)
+            try:
+                yield from self._pass(found, whole=number < 2)
+            finally:  # of a pass that is broken off, too: it is kept
+                for before in seen:
+                    self._put(self.memory, found.agreeing(before))
             seen.append(found)
             if not self.memory.missing():
                 self.retries += max(0, number - 1)
@@ -154,48 +167,95 @@ class Dumper:
         for start, length in spans:
             for at in range(start, start + length, PIECE):
                 count = min(PIECE, start + length - at)
-                yield from self.stream.send(parse_typed(options.command(at, count)))
-                yield from self._take(memory, b"", wanted=(at, count))
+                yield from self._ask_again(memory, at, count)
+        if self._parser.counted:
+            late = 0
+            with contextlib.suppress(PortError):
+                late = yield from self.stream.quiet(QUIET_S)
+            if late:
+                self._refuse_surplus(memory, late, sum(length for _, length in spans))
+
+    def _ask_again(self, memory: Memory, address: int, count: int) -> Talk[None]:
+        """Type the command for these bytes, and take them."""
+        yield from self.stream.send(parse_typed(self._options.command(address, count)))
+        yield from self._take(memory, b"", wanted=(address, count))
 
     def _take(
         self, memory: Memory, heard: bytes, wanted: tuple[int, int] | None = None
     ) -> Talk[None]:
+        """Take what is printed: of the whole memory, or of the (address, bytes) asked for."""
         parser, stream = self._parser, self.stream
-        before = taken = 0
+        first, count = wanted or memory.layout.extent()
+        parser.begin(first, count)
+        received, lost = stream.received, None
         stream.pending[:0] = heard
-        quiet, received = FIRST_S, stream.received
-        limit = MAX_DUMP if wanted is None else 65536 + 64 * wanted[1]
-        while not parser.ended:
-            if stream.received - received > limit:  # the command arrived as another one
-                yield from stream.send(STOP)
-                yield from stream.quiet(QUIET_S)
-                break
-            if not stream.pending and not (yield from stream.more(stream.now + quiet)):
-                break
-            data = bytes(stream.pending)
-            stream.pending.clear()
-            for address, piece in parser.feed(data):
-                taken += memory.put(address, piece)
-            quiet = QUIET_S
-            if taken > before:
-                before = taken
-                self._tell(memory.held)
-            done = taken >= wanted[1] if wanted else taken > 0 and not memory.missing_any()
-            if done:
-                quiet = 0.2
-        for address, piece in parser.finish():
-            taken += memory.put(address, piece)
+        try:
+            if wanted is None:  # what is there already; and the time, for others have waited
+                yield from stream.more(0.0)
+            yield from self._listen(memory, wanted)
+        except PortError as error:
+            lost = error
+        self._put(memory, parser.feed(bytes(stream.pending)))
+        stream.pending.clear()
+        self._put(memory, parser.finish())
         self._tell(memory.held)
+        if parser.surplus > 0:
+            self._refuse_surplus(memory, parser.surplus, count)
+        if lost and memory.missing():  # a far end may close when it has printed all
+            raise lost
         if stream.received == received and not heard:
-            raise NoAnswerError(
+            kind = TransferError if received else NoAnswerError
+            raise kind(
                 f"nothing was printed in {FIRST_S:.0f} s (is the board at its prompt, the rate "
                 "right? --send or --ask types the command)"
             )
 
+    def _listen(self, memory: Memory, wanted: tuple[int, int] | None) -> Talk[None]:
+        """Feed the parser until the dump has ended."""
+        parser, stream = self._parser, self.stream
+        taken, quiet, received = 0, FIRST_S, stream.received
+        limit = MAX_DUMP if wanted is None else 65536 + 64 * wanted[1]
+        while not parser.ended:
+            if stream.received - received > limit or parser.surplus > MAX_SURPLUS:
+                yield from stream.send(STOP)  # the command arrived as another one
+                yield from stream.quiet(QUIET_S)
+                return
+            if not stream.pending and not (yield from stream.more(stream.now + quiet)):
+                return
+            data = bytes(stream.pending)
+            stream.pending.clear()
+            new = self._put(memory, parser.feed(data))
+            taken += new
+            if new or parser.waiting:
+                self._tell(memory.held + parser.waiting)
+            done = taken >= wanted[1] if wanted else taken > 0 and not memory.missing_any()
+            last = parser.reached and (wanted or not parser.counted)
+            quiet = DONE_S if done or last else QUIET_S
+
+    def _refuse_surplus(self, memory: Memory, surplus: int, count: int) -> None:
+        for shifted in (self.memory, memory):  # the earlier parts may be as well
+            shifted.clear()
+        raise TransferError(
+            f"{surplus:,} bytes more than {count:,} came: an echo or a prompt is among them, or "
+            "there are more (--expect skips what comes first)"
+        )
+
+    def _put(self, memory: Memory, pieces: Iterable[Piece]) -> int:
+        """Store pieces; how many of their bytes are wanted."""
+        taken = 0
+        for address, data in pieces:
+            taken += memory.put(address, data)
+            if self._resumed and memory is self.memory and memory.conflicts:
+                raise differing(address)
+        return taken
+
     def _gaps(self) -> str:
+        if self._parser.surplus < 0 and not self._options.ask:
+            extent = self.memory.layout.extent()[1]
+            return f"{-self._parser.surplus:,} bytes are missing of {extent:,} (send them again)"
         gaps = self.memory.missing()
         shown = [
-            repr(self._options.command(start, count))
+            shlex.quote(self._options.command(start, count))
             if self._options.ask
             else f"{start:#x} to {start + count - 1:#x}"
             for start, count in gaps[:8]

@@ -8,6 +8,7 @@ of the format (prompts, echoes) is passed over; a line that begins as one and is
   nothing counts until the next.
 - Hexadecimal dumps: ``address, bytes or words, perhaps characters``. There is no sum; lines that do
   not continue in the width of the others are left out, and the caller compares two dumps.
+- Raw bytes are no text; only their number says whether they are what is wanted.
 """
 
 from __future__ import annotations
@@ -35,10 +36,25 @@ class Parser(Protocol):
         Lines that were damaged.
     ended
         The format's own end was seen.
+    reached
+        What holds the last byte that is wanted was seen, though its piece comes at the end only.
+    waiting
+        Bytes that have come and are not yet given.
+    counted
+        Only their number tells the wanted bytes from others.
+    surplus
+        Where they are counted: how many more came than are wanted; negative: how many fewer.
     """
 
     bad: int
     ended: bool
+    reached: bool
+    waiting: int
+    counted: bool
+    surplus: int
+
+    def begin(self, address: int, count: int) -> None:
+        """A dump of so many bytes from this address follows."""
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         """The pieces in what came next."""
@@ -51,9 +67,14 @@ class _Lines:
     """Splits text into lines, of any of the line ends."""
 
     def __init__(self) -> None:
-        self.bad = 0
-        self.ended = False
+        self.bad = self.waiting = self.surplus = 0
+        self.ended = self.reached = self.counted = False
         self._rest = b""
+        self._end = 0
+
+    def begin(self, address: int, count: int) -> None:
+        """See `Parser`."""
+        self._end, self.reached = address + count, False
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         """See `Parser`."""
@@ -163,7 +184,7 @@ class HexDump(_Lines):
             if 0 < later[0] - line[0] <= 256
         )
         width = steps.most_common(1)[0][0] if steps else 256
-        lines, self._lines = self._lines, []
+        lines, self._lines, self.waiting = self._lines, [], 0
         for at, (address, data) in enumerate(lines):
             last = at + 1 == len(lines) or lines[at + 1][0] != address + width
             if len(data) >= width:
@@ -178,7 +199,10 @@ class HexDump(_Lines):
         if found:
             data = self._data(line[found.end() :])
             if data:
-                self._lines.append((int(found[1], 16), data))
+                address = int(found[1], 16)
+                self._lines.append((address, data))
+                self.waiting += len(data)
+                self.reached = self.reached or address < self._end <= address + len(data)
             else:
                 self.bad += 1
         yield from ()
@@ -202,19 +226,39 @@ class HexDump(_Lines):
 
 
 class RawBytes:
-    """Bytes as they are, from one address on."""
+    """Bytes as they are: all at once, if exactly as many come as are wanted.
 
-    def __init__(self, address: int) -> None:
-        self.bad = 0
-        self.ended = False
-        self._first = self._next = address
+    One that is lost, or that an echo or a prompt adds, would shift the others.
+
+    Attributes
+    ----------
+    longest
+        Everything that came since a dump began; of several dumps, the longest.
+    """
+
+    def __init__(self) -> None:
+        self.bad = self.waiting = self.surplus = 0
+        self.ended = self.reached = False
+        self.counted = True
+        self.longest = self._came = bytearray()
+        self._first = self._count = 0
+
+    def begin(self, address: int, count: int) -> None:
+        """See `Parser`."""
+        self._first, self._count = address, count
+        self.waiting, self.reached, self._came = 0, False, bytearray()
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         """See `Parser`."""
-        yield self._next, data
-        self._next += len(data)
+        self._came += data
+        self.longest = max(self.longest, self._came, key=len)
+        self.waiting = len(self._came)
+        self.surplus = len(self._came) - self._count
+        self.reached = self.surplus >= 0
+        yield from ()
 
     def finish(self) -> Iterator[Piece]:
         """See `Parser`."""
-        self._next, self.ended = self._first, False
-        yield from ()
+        self.waiting, self.surplus = 0, len(self._came) - self._count
+        if not self.surplus:
+            yield self._first, bytes(self._came)

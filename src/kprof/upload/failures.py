@@ -29,6 +29,10 @@ class VerifyError(UploadError):
     exit_code = 6
 
 
+class KeptDiffersError(VerifyError):
+    """What an earlier upload has kept is not what the board has now; it stays as it is."""
+
+
 class InterruptedUploadError(UploadError):
     """The user stopped it; what arrived is kept."""
 

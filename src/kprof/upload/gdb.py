@@ -1,16 +1,19 @@
 """Reading memory through a gdb stub: `m` (hexadecimal) or `x` (binary) reads, as a conversation.
 
-A packet is ``$data#sum``; both ends acknowledge with ``+``. A reply does not say which request it
-answers, so after anything out of the ordinary the line is let fall silent before the next request,
-and at the end everything is read a second time and compared.
+A packet is ``$data#sum``; both ends acknowledge with ``+``, we together with the next request (of
+two writes to a socket the second waits). A reply does not say which request it answers, so after
+anything out of the ordinary the line is let fall silent before the next request, and at the end
+everything is read a second time and compared.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from kprof.errors import KprofError
-from kprof.upload.failures import NoAnswerError, TransferError, VerifyError
+from kprof.upload.failures import NoAnswerError, PortError, TransferError, VerifyError
+from kprof.upload.kept import check_kept
 from kprof.upload.layout import Memory
 from kprof.upload.stream import Stream, untold
 from kprof.upload.talk import Talk
@@ -29,7 +32,7 @@ class GdbReader:
     Parameters
     ----------
     memory
-        What is wanted, and what is there already.
+        What is wanted, and what is there already; some of that is read again and compared.
     twice
         Read everything a second time even where nothing went wrong.
     detach
@@ -58,6 +61,7 @@ class GdbReader:
         self._most = 0
         self._binary = False
         self._answered_at = 0.0
+        self._owed = b""  # our acknowledgement of the last reply
 
     def run(self) -> Talk[None]:
         """The conversation; afterwards the memory is complete.
@@ -69,22 +73,27 @@ class GdbReader:
         TransferError
             It does not give the memory.
         VerifyError
-            What it gives changes.
+            What it gives changes, or is not what was there already.
         InterruptedUploadError
             The user stopped it.
         """
         yield from self._connect()
         try:
+            yield from check_kept(self.memory, self._read_piece)
             yield from self._read_all(self.memory)
-            if (yield from self.stream.quiet(QUIET_S)) > 2:
+            if (yield from self._quiet(QUIET_S)) > 2:
                 self.retries += 1
             if self._twice or self.retries:
                 yield from self._compare()
+        except PortError:
+            raise
         except KprofError:
             self.stream.deaf = True
             yield from self._leave()
             raise
-        yield from self._leave()
+        self.stream.deaf = True
+        with contextlib.suppress(PortError):  # everything is here: a stub may hang up at `D`
+            yield from self._leave()
 
     def _connect(self) -> Talk[None]:
         for _ in range(8):
@@ -108,30 +117,37 @@ class GdbReader:
         # Some stubs give no memory before they were asked why they stopped, and for which thread.
         for question in (b"?", b"Hg0"):
             yield from self._ask(question)
-        yield from self.stream.quiet(QUIET_S, 1.0)
+        yield from self._quiet(QUIET_S, 1.0)
         size = min(max(size, 32), MAX_PACKET)
         self._most = size - 8 if self._binary else (size - 4) // 2
 
     def _read_all(self, memory: Memory) -> Talk[None]:
-        """Read what is missing, in pieces that the stub can take."""
-        most = self._most
+        """Read what is missing."""
         while gaps := memory.missing():
-            for start, length in gaps:
-                at = start
-                while at < start + length:
-                    count = min(most, start + length - at)
-                    data = yield from self._read(at, count)
-                    if data is None:
-                        if most <= LEAST:
-                            raise TransferError(
-                                f"the stub does not give {count} bytes at {at:#x} (is that the "
-                                "event RAM's address? --addr)"
-                            )
-                        most = max(LEAST, most // 2)
-                        continue
-                    memory.put(at, data)
-                    at += count
-                    self._tell(memory.held)
+            yield from self._read_parts(memory, gaps)
+
+    def _read_piece(self, memory: Memory, address: int, count: int) -> Talk[None]:
+        yield from self._read_parts(memory, [(address, count)])
+
+    def _read_parts(self, memory: Memory, parts: list[tuple[int, int]]) -> Talk[None]:
+        """Read these, in pieces that the stub can take."""
+        most = self._most
+        for start, length in parts:
+            at = start
+            while at < start + length:
+                count = min(most, start + length - at)
+                data = yield from self._read(at, count)
+                if data is None:
+                    if most <= LEAST:
+                        raise TransferError(
+                            f"the stub does not give {count} bytes at {at:#x} (is that the "
+                            "event RAM's address? --addr)"
+                        )
+                    most = max(LEAST, most // 2)
+                    continue
+                memory.put(at, data)
+                at += count
+                self._tell(memory.held)
 
     def _read(self, address: int, count: int) -> Talk[bytes | None]:
         """`count` bytes; None: the stub refuses so many."""
@@ -153,7 +169,7 @@ class GdbReader:
                 if reply[:1] == b"E":
                     return None
             self.retries += 1
-            yield from self.stream.quiet(QUIET_S, 2.0)
+            yield from self._quiet(QUIET_S, 2.0)
             if self.stream.now - max(started, self._answered_at) > GIVE_UP_S:
                 raise TransferError(
                     f"the stub has not answered for {GIVE_UP_S:.0f} s, at {address:#x} (check the "
@@ -181,20 +197,32 @@ class GdbReader:
     def _leave(self) -> Talk[None]:
         if self._detach:
             yield from self._ask(b"D")
+        yield from self._acknowledge()
+
+    def _acknowledge(self) -> Talk[None]:
+        """Send the acknowledgement that is owed, where no request follows."""
+        if self._owed:
+            owed, self._owed = self._owed, b""
+            yield from self.stream.send(owed)
+
+    def _quiet(self, gap: float, longest: float = 5.0) -> Talk[int]:
+        yield from self._acknowledge()
+        return (yield from self.stream.quiet(gap, longest))
 
     def _ask(self, data: bytes) -> Talk[bytes | None]:
         """Send a packet; the data of the next sound one, or None."""
         stream = self.stream
         if b"$" in stream.pending:  # a reply too many: which request has it answered?
             self.retries += 1
-            yield from stream.quiet(QUIET_S)
-        yield from stream.send(b"$%s#%02x" % (data, sum(data) & 0xFF))
+            yield from self._quiet(QUIET_S)
+        owed, self._owed = self._owed, b""
+        yield from stream.send(b"%s$%s#%02x" % (owed, data, sum(data) & 0xFF))
         until = stream.now + ANSWER_S
         latest = stream.now + GIVE_UP_S
         while stream.now < until:
             reply = packet_in(stream.pending)
             if reply is not None:
-                yield from stream.send(b"+")
+                self._owed = b"+"
                 return reply
             if not (yield from stream.more(until)):
                 return None

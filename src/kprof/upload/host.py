@@ -10,13 +10,19 @@ to the base rate from any of them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kprof.errors import KprofError
 from kprof.upload.connect import change_rate, connect, fall_back, refuse_strange, settle
 from kprof.upload.delta import decode_delta
-from kprof.upload.failures import InterruptedUploadError, TransferError, VerifyError
+from kprof.upload.failures import (
+    InterruptedUploadError,
+    PortError,
+    TransferError,
+    VerifyError,
+)
 from kprof.upload.image import Image
 from kprof.upload.link import Link
 from kprof.upload.policy import DELTA, FALL_BACK_AT, RAW, STOP_LIMIT_S, Policy
@@ -126,11 +132,14 @@ class Host:
         except InterruptedUploadError:
             yield from self._leave(drain=self.link.interrupts < 2)
             raise
+        except PortError:
+            raise
         except KprofError:
             yield from self._leave(drain=False)
             raise
-        if not (self.options.goodbye and (yield from self._say_goodbye())):
-            yield from self._leave(drain=False)
+        with contextlib.suppress(PortError):  # everything is here: an agent may hang up on us now
+            if not (self.options.goodbye and (yield from self._say_goodbye())):
+                yield from self._leave(drain=False)
         return Fetched(self.info, self.image, verified, self.retries, self.policy.baud)
 
     def _prepare(self) -> Talk[None]:
@@ -333,11 +342,14 @@ class Host:
             raise InterruptedUploadError("interrupted")
 
     def _tell_verified(self, done: int) -> None:
-        self._notify(Progress("verifying", done, self.image.records, self.retries, self.link.now))
+        self._tell("verifying", done, self.image.records)
 
     def _show(self, phase: str, note: str = "") -> None:
         image = getattr(self, "image", None)
         done, total = (image.held, image.records) if image else (0, 0)
+        self._tell(phase, done, total, note)
+
+    def _tell(self, phase: str, done: int, total: int, note: str = "") -> None:
         retries = self.retries + self.link.bad
         self._notify(Progress(phase, done, total, retries, self.link.now, note))
 

@@ -80,6 +80,14 @@ class Image:
         """CRC-32 of these records' bytes."""
         return zlib.crc32(self.data[first * RECORD_BYTES : (first + count) * RECORD_BYTES])
 
+    def held_crc(self) -> int:
+        """CRC-32 of the bytes of the records that are there, one after another."""
+        crc = 0
+        for first, count in self.present():
+            here = slice(first * RECORD_BYTES, (first + count) * RECORD_BYTES)
+            crc = zlib.crc32(self.data[here], crc)
+        return crc
+
     def bitmap(self) -> str:
         """Which records are there, as hexadecimal: bit 7 of the first byte is record 0."""
         bits = "".join("1" if have else "0" for have in self._have)

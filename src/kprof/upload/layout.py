@@ -60,6 +60,35 @@ class Layout:
                 spans.append((start, length))
         return spans
 
+    def extent(self) -> tuple[int, int]:
+        """(address, bytes) from the first byte that is wanted to the last."""
+        spans = self.spans()
+        return spans[0][0], sum(spans[-1]) - spans[0][0]
+
+    def part(self, first: int, count: int, number: int = 0) -> tuple[int, int]:
+        """Where so many records are (address, bytes); with banks, in one of them, by its number.
+
+        The banks are counted from the one that differs most from run to run: the time's low byte.
+        """
+        if self.banks:
+            start = self.banks[(2, 4, 1, 3, 0)[number % RECORD_BYTES]]
+            return start + first * self.stride, (count - 1) * self.stride + 1
+        start = self.addr + RECORD_BYTES * first * self.stride
+        return start, (RECORD_BYTES * count - 1) * self.stride + 1
+
+    def records_in(self, length: int) -> int:
+        """How many records a memory image of so many bytes, from address 0 on, holds."""
+        return self._steps(length) // (1 if self.banks else RECORD_BYTES)
+
+    def records_begun_in(self, length: int) -> int:
+        """The same, with a last one of which a part is there."""
+        return -(-self._steps(length) // (1 if self.banks else RECORD_BYTES))
+
+    def _steps(self, length: int) -> int:
+        """Bytes of the RAM, or of its last bank, in a memory image of so many bytes."""
+        start = max(self.banks) if self.banks else self.addr
+        return max(0, -(-(length - start) // self.stride))
+
     def parts(self) -> list[tuple[int, int, int]]:
         """(address, step, first byte of the image): one for each of the five bytes of a record."""
         if self.banks:
@@ -75,10 +104,16 @@ class Memory:
     ----------
     layout
         Says which are wanted.
+
+    Attributes
+    ----------
+    conflicts
+        Times that bytes came again, and were others.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
+        self.conflicts = 0
         self._spans = [
             (start, bytearray(length), bytearray(length)) for start, length in layout.spans()
         ]
@@ -89,8 +124,13 @@ class Memory:
         for start, content, have in self._spans:
             first, last = max(address, start), min(address + len(data), start + len(content))
             if first < last:
-                content[first - start : last - start] = data[first - address : last - address]
-                have[first - start : last - start] = b"\1" * (last - first)
+                here, new = (
+                    slice(first - start, last - start),
+                    data[first - address : last - address],
+                )
+                self.conflicts += _differ(content[here], new, have[here])
+                content[here] = new
+                have[here] = b"\1" * (last - first)
                 taken += last - first
         return taken
 
@@ -121,6 +161,17 @@ class Memory:
         for start, content, _ in self._spans:
             if start <= address and address + count <= start + len(content):
                 return bytes(content[address - start : address - start + count])
+        raise AssertionError(f"{address:#x} is in no span")
+
+    def differs(self, other: Memory, address: int, count: int) -> bool:
+        """A byte of this part of one span is held by both, and is not the same."""
+        for (start, ours, have), (_, theirs, they_have) in zip(
+            self._spans, other._spans, strict=True
+        ):
+            if start <= address and address + count <= start + len(ours):
+                here = slice(address - start, address - start + count)
+                both = bytes(a & b for a, b in zip(have[here], they_have[here], strict=True))
+                return _differ(ours[here], theirs[here], both)
         raise AssertionError(f"{address:#x} is in no span")
 
     def same(self, other: Memory) -> bool:
@@ -187,3 +238,12 @@ class Memory:
                     )
                     need[part] = b"\1" * self.layout.records
         return needed
+
+
+def _differ(ours: bytes | bytearray, theirs: bytes | bytearray, where: bytes | bytearray) -> bool:
+    """They differ where `where` is 1."""
+    return (
+        ours != theirs
+        and 1 in where
+        and any(there and a != b for a, b, there in zip(ours, theirs, where, strict=True))
+    )

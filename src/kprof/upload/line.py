@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from kprof.upload.talk import Discard, Heard, Receive, Send, SetBaud, Talk
+from kprof.upload.failures import PortError
+from kprof.upload.talk import Discard, Heard, Receive, Send, SetBaud, Step, Talk
 
 T = TypeVar("T")
 SLICE_S = 0.1  # how long a wait goes on before the user's wish to stop is looked at
@@ -33,6 +34,9 @@ class Line(Protocol):
 def converse(talk: Talk[T], line: Line, interrupts: Callable[[], int] = lambda: 0) -> T:
     """Run a conversation over a line to its end; its value.
 
+    A port that fails does so inside the conversation, at the step that it cannot do: one that has
+    all it wants, and only takes leave, need not fail with it.
+
     Parameters
     ----------
     interrupts
@@ -41,19 +45,28 @@ def converse(talk: Talk[T], line: Line, interrupts: Callable[[], int] = lambda: 
     try:
         step = next(talk)
         while True:
-            data = b""
-            if isinstance(step, Send):
-                line.write(step.data)
-            elif isinstance(step, Receive):
-                data = _receive(line, step.until, interrupts)
-            elif isinstance(step, SetBaud):
-                line.set_baud(step.rate)
-            elif isinstance(step, Discard):
-                line.discard()
-            step = talk.send(Heard(line.clock(), data, interrupts()))
+            try:
+                data = _carry_out(step, line, interrupts)
+            except PortError as error:
+                step = talk.throw(error)
+            else:
+                step = talk.send(Heard(line.clock(), data, interrupts()))
     except StopIteration as end:
         value: T = end.value
         return value
+
+
+def _carry_out(step: Step, line: Line, interrupts: Callable[[], int]) -> bytes:
+    """Do one step; what was received."""
+    if isinstance(step, Send):
+        line.write(step.data)
+    elif isinstance(step, Receive):
+        return _receive(line, step.until, interrupts)
+    elif isinstance(step, SetBaud):
+        line.set_baud(step.rate)
+    elif isinstance(step, Discard):
+        line.discard()
+    return b""
 
 
 def _receive(line: Line, until: float, interrupts: Callable[[], int]) -> bytes:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import kprof
-from kprof.errors import UploadError, UsageError
+from kprof.errors import KprofError, UploadError, UsageError
 from kprof.upload.dump import Dumper, DumpOptions
 from kprof.upload.dumplines import HexDump, IntelHex, Parser, RawBytes, SRecords
-from kprof.upload.failures import PortError, TransferError
+from kprof.upload.failures import KeptDiffersError, NoAnswerError, PortError, TransferError
 from kprof.upload.gdb import GdbReader
 from kprof.upload.image import RECORD_BYTES, Image
 from kprof.upload.layout import Layout, Memory
@@ -20,6 +20,7 @@ from kprof.upload.line import Line, TracedLine, converse
 from kprof.upload.partial import Partial, partial_files
 from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
+from kprof.upload.received import memory_of
 from kprof.upload.session import UploadResult, interrupts_counted, names_digest, write_upload
 from kprof.upload.talk import Talk
 from kprof.upload.wire import Info
@@ -39,7 +40,8 @@ class MemoryOptions:
     proto
         One of `PROTOCOLS`.
     records
-        Of the event RAM; None: as many as the file that comes holds, else 16384.
+        Of the event RAM; None: 16384, or as many as the file that comes holds, which with `banks`
+        may be longer.
     addr, banks, stride
         See `kprof.upload.layout.Layout`; for a file or raw bytes its offsets.
     baud
@@ -80,6 +82,37 @@ class MemoryOptions:
         """The layout of so many records."""
         return Layout(records, self.addr, self.banks, self.stride)
 
+    @property
+    def known_records(self) -> int | None:
+        """`records`, or its default; None: the file that comes says it."""
+        return self.records or (None if self.proto in FILES else RECORDS)
+
+    @property
+    def resumable(self) -> bool:
+        """Parts of the memory can be asked for."""
+        return self.proto not in FILES and (self.proto != "raw" or bool(self.ask))
+
+    def check(self) -> None:
+        """Refuse what cannot be, before anything is done.
+
+        Raises
+        ------
+        UsageError
+        """
+        self.layout(self.records or RECORDS)
+        if self.resume and not self.resumable:
+            raise UsageError(
+                f"--resume: a transfer by {self.proto} begins anew each time (-f replaces what was "
+                "kept)"
+            )
+        if self.verify and self.proto in FILES:
+            raise UsageError(
+                f"--verify: {self.proto} checks each block, and is sent once (leave it out)"
+            )
+        known = self.known_records
+        if known is not None and self.valid is not None and self.valid > known:
+            raise UsageError(f"--valid {self.valid}: there are {known} records (--records)")
+
 
 def fetch_memory(
     port: str, out: Path | str, options: MemoryOptions, progress: Notify = silent
@@ -95,7 +128,7 @@ def fetch_memory(
     """
     from kprof.upload.port import open_port
 
-    options.layout(options.records or RECORDS)
+    options.check()
     with open_port(port, options.baud) as line, interrupts_counted() as interrupts:
         return fetch_memory_over(line, out, options, progress, interrupts)
 
@@ -108,16 +141,21 @@ def fetch_memory_over(
     interrupts: Callable[[], int] = lambda: 0,
 ) -> UploadResult:
     """The same over a line that is open already."""
+    options.check()
     out, digest = Path(out), names_digest(options.names)
-    with partial_files(out, resume=options.resume, force=options.force) as partial:
+    with partial_files(
+        out, resume=options.resume, force=options.force, resumable=options.resumable
+    ) as partial:
         line = TracedLine(line, options.trace) if options.trace else line
         fetcher = _Fetcher(line, options, partial, progress, interrupts)
         start = line.clock()
         image = fetcher.run()
         seconds = line.clock() - start
-        if options.valid is not None and options.valid > image.records:
-            raise UsageError(f"--valid {options.valid}: there are {image.records} records")
-        info = Info(0, 1, 5, 24, 16, options.clock_hz, image.records, options.valid, 0, 1, "")
+        wanted = options.valid
+        if wanted is not None and wanted > image.records:
+            fetcher.say(f"--valid {wanted}: the file holds {image.records} records; all are taken")
+            wanted = image.records
+        info = Info(0, 1, 5, 24, 16, options.clock_hz, image.records, wanted, 0, 1, "")
         metadata = {
             "uploaded_by": f"kprof {kprof.__version__}",
             "upload": {
@@ -127,7 +165,12 @@ def fetch_memory_over(
             },
         }
         valid_from = f"--valid {options.valid}"
-        valid = write_upload(out, info, image, metadata, digest, valid_from)
+        try:
+            valid = write_upload(out, info, image, metadata, digest, valid_from)
+        except KprofError:  # the disk is full: everything that came is there to go on with
+            if options.resumable:
+                fetcher.save(image)
+            raise
         partial.remove()
     return UploadResult(
         out, image.records, valid, options.proto, seconds, fetcher.retries, fetcher.verified
@@ -148,6 +191,8 @@ class _Fetcher:
         self._line, self._options, self._partial = line, options, partial
         self._progress, self._interrupts = progress, interrupts
         self._records = options.records or RECORDS
+        self._parser = _parser(options)
+        self._restored = 0  # bytes of an earlier upload
 
     def run(self) -> Image:
         options = self._options
@@ -166,34 +211,44 @@ class _Fetcher:
                 self.verified = "twice" if options.verify or reader.retries else ""
             else:
                 self._dump(memory)
+        except KeptDiffersError:
+            raise
         except UploadError as error:
             raise self._kept(error, memory) from error
         return self._image(memory)
 
+    def save(self, image: Image) -> None:
+        """List what is in the partial file."""
+        self._partial.save(self._board(), image)
+
+    def say(self, note: str) -> None:
+        """Tell the user."""
+        now = self._line.clock()
+        self._progress(Progress("notice", 0, self._records, self.retries, now, note))
+
     def _receive(self) -> Image:
-        self._converse(greet(self._options.greeting))
-        receiver = Receiver(ymodem=self._options.proto == "ymodem", tell=self._tell)
-        data = self._converse(receiver.run())
-        self.retries, self.verified = receiver.retries, ""
         options = self._options
-        used = len(data) - options.addr
-        if options.banks:
-            used = (len(data) - max(options.banks)) * RECORD_BYTES
-        records = options.records or max(0, used) // (RECORD_BYTES * options.stride)
-        if not records:
-            raise TransferError(f"the file has {len(data)} bytes: not one record")
-        memory = Memory(options.layout(records))
-        memory.put(0, data)
-        if memory.missing():
-            raise TransferError(
-                f"the file has {len(data):,} bytes; {records:,} records need "
-                f"{sum(memory.layout.spans()[-1]):,} (--records, --addr, --banks, --stride)"
+        receiver = Receiver(ymodem=options.proto == "ymodem", tell=self._tell)
+        try:
+            self._converse(greet(options.greeting))
+            data = self._converse(receiver.run())
+            most = RECORDS if options.banks else None
+            place = options.layout(options.records or 1)
+            memory, left_out = memory_of(data, receiver.filling, place, options.records, most)
+        except UploadError as error:
+            plain = not options.banks and options.addr == 0 and options.stride == 1
+            raise self._kept_bytes(error, receiver.data, image=plain) from error
+        self.retries = receiver.retries
+        if left_out:
+            self.say(
+                f"the last {left_out} records are the filling of the sender's last block (1A) and "
+                "left out (--records says how many there are)"
             )
         return self._image(memory)
 
     def _dump(self, memory: Memory) -> None:
         options = self._options
-        parser = _parser(options, memory)
+        parser = self._parser
         twice = options.verify or options.proto == "hexdump"
         how = DumpOptions(options.ask, options.greeting, 2 if twice else 1)
         dumper = Dumper(memory, parser, how, self._tell)
@@ -210,16 +265,16 @@ class _Fetcher:
         self._progress(Progress("fetching", records, self._records, self.retries, now))
 
     def _restore(self, memory: Memory) -> None:
-        if not self._options.resume or self._options.proto == "raw":
+        if not self._options.resume:
             return
         image = Image(self._records)
         problem = self._partial.restore(self._board(), image)
         if problem:
-            now = self._line.clock()
-            self._progress(Progress("notice", 0, self._records, 0, now, problem))
+            self.say(problem)
         for first, count in image.present():
             at = slice(first * RECORD_BYTES, (first + count) * RECORD_BYTES)
             memory.restore(first, bytes(image.data[at]))
+        self._restored = memory.held
 
     def _image(self, memory: Memory) -> Image:
         image = Image(memory.layout.records, self._partial.sink)
@@ -233,26 +288,54 @@ class _Fetcher:
         return image
 
     def _kept(self, error: UploadError, memory: Memory) -> UploadError:
+        if isinstance(self._parser, RawBytes) and not self._options.resumable:
+            came = bytes(self._parser.longest)
+            plain = not self._options.banks and self._options.stride == 1
+            plain = plain and len(came) <= memory.layout.extent()[1]
+            return self._kept_bytes(error, came, image=plain)
         image = self._image(memory)
         if not image.held:
             return error
-        self._partial.save(self._board(), image)
-        kind = TransferError if isinstance(error, PortError) else type(error)
+        self.save(image)
+        kind = _begun(error) if memory.held > self._restored else type(error)
         return kind(
             f"{error}; {image.held:,} of {image.records:,} records are kept in "
             f"{self._partial.path} (--resume goes on with them)"
         )
+
+    def _kept_bytes(self, error: UploadError, data: bytes, *, image: bool) -> UploadError:
+        """Keep what cannot be gone on with, as it came; with `image`, as whole records."""
+        options, path = self._options, self._partial.path
+        records = len(data) // RECORD_BYTES
+        if image:
+            data = data[: records * RECORD_BYTES]
+        if not data:
+            return error
+        self._partial.keep(data)
+        kept = f"{len(data):,} bytes are kept in {path} as they came"
+        if image:
+            valid = records if options.valid is None else min(options.valid, records)
+            kept = (
+                f"{records:,} records are kept in {path}, a raw image (kprof convert {path} -o "
+                f"FILE --valid {valid} reads it)"
+            )
+        return _begun(error)(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
 
     def _board(self) -> dict[str, Any]:
         layout = dataclasses.asdict(self._options.layout(self._records))
         return {"proto": self._options.proto, **layout, "banks": list(layout["banks"])}
 
 
-def _parser(options: MemoryOptions, memory: Memory) -> Parser:
+def _begun(error: UploadError) -> type[UploadError]:
+    """The kind of an error of a transfer of which something has arrived."""
+    return TransferError if isinstance(error, (PortError, NoAnswerError)) else type(error)
+
+
+def _parser(options: MemoryOptions) -> Parser:
     if options.proto == "srec":
         return SRecords()
     if options.proto == "ihex":
         return IntelHex()
     if options.proto == "hexdump":
         return HexDump(little=options.little)
-    return RawBytes(memory.layout.spans()[0][0])
+    return RawBytes()

@@ -1,8 +1,9 @@
 """What has arrived of an unfinished upload, in two files beside the output.
 
 ``OUT.part`` holds the records where they belong; ``OUT.part.json`` says what board they are of and
-which are there. Each piece is written as it arrives, the list of what is there about every second
-(after the records are on the disk), so that whatever dies, `--resume` finds nothing wrong.
+which are there, with their CRC-32. Each piece is written as it arrives, the list of what is there
+about every second (after the records are on the disk), so that whatever dies, `--resume` finds
+nothing wrong. What no transfer can go on with is in ``OUT.part`` alone, as it came.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Any
 
 from kprof.errors import FileAccessError, KprofError, UsageError
 from kprof.files import explain, spare_existing, write_text
-from kprof.upload.image import Image
+from kprof.upload.image import RECORD_BYTES, Image
 
 SAVE_EVERY_S = 1.0
-VERSION = 1
+VERSION = 2
 
 
 class Partial:
@@ -57,8 +58,12 @@ class Partial:
             os.fsync(self._descriptor)
         except OSError as error:
             raise FileAccessError(explain(self.path, "write", error)) from error
-        crc = image.crc(0, image.records)
-        content = {"kprof": VERSION, "board": board, "bitmap": image.bitmap(), "crc": crc}
+        content = {
+            "kprof": VERSION,
+            "board": board,
+            "bitmap": image.bitmap(),
+            "crc": image.held_crc(),
+        }
         write_text(self.list_path, json.dumps(content, indent=1) + "\n")
 
     def restore(self, board: dict[str, Any], image: Image) -> str:
@@ -74,8 +79,28 @@ class Partial:
             return "what was kept is of another version of kprof"
         if kept != board:
             return "what was kept is of another board or another run"
-        image.restore(data.ljust(len(image.data), b"\0"), bitmap)
+        found = Image(image.records)
+        found.restore(data.ljust(len(image.data), b"\0"), bitmap)
+        if found.held_crc() != content.get("crc"):
+            return f"what was kept in {self.path} is damaged (other bytes than its list says)"
+        for first, count in found.present():
+            here = slice(first * RECORD_BYTES, (first + count) * RECORD_BYTES)
+            image.put(first, bytes(found.data[here]))
         return ""
+
+    def keep(self, data: bytes) -> None:
+        """Keep bytes as they came, with no list: what cannot be gone on with.
+
+        Raises
+        ------
+        FileAccessError
+            The disk is full, or gone.
+        """
+        try:
+            os.ftruncate(self._descriptor, 0)
+        except OSError as error:
+            raise FileAccessError(explain(self.path, "write", error)) from error
+        self.sink(0, data)
 
     def remove(self) -> None:
         """The upload is done, or there is nothing to keep."""
@@ -85,8 +110,15 @@ class Partial:
 
 
 @contextlib.contextmanager
-def partial_files(out: Path, *, resume: bool, force: bool) -> Iterator[Partial]:
+def partial_files(
+    out: Path, *, resume: bool, force: bool, resumable: bool = True
+) -> Iterator[Partial]:
     """Open the two files for an output, and hold them against a second upload to the same output.
+
+    Parameters
+    ----------
+    resumable
+        The transfer can go on with what is kept; where it cannot, `resume` is not advised.
 
     Raises
     ------
@@ -107,7 +139,8 @@ def partial_files(out: Path, *, resume: bool, force: bool) -> Iterator[Partial]:
         descriptor = os.open(path, flags, 0o666)
     except FileExistsError as error:
         raise UsageError(
-            f"{path}: an unfinished upload is there (--resume goes on with it, -f begins anew)"
+            f"{path}: an unfinished upload is there "
+            f"({'--resume goes on with it, ' if resumable else ''}-f begins anew)"
         ) from error
     except OSError as error:
         raise FileAccessError(explain(path, "write", error)) from error

@@ -12,6 +12,8 @@ step           what is heard in answer
 `Discard`      the time; what had arrived unread is gone
 =============  ==================================================================
 
+A port that fails raises `kprof.upload.failures.PortError` at the step that it could not do.
+
 The same generator runs over a port (`kprof.upload.line`), over a simulated line in virtual time
 (`kprof.upload.simline`), or by hand in a test.
 """

@@ -7,7 +7,8 @@ A block is ``SOH n ~n 128 bytes check`` or ``STX n ~n 1024 bytes check``; the ch
 - a header byte turned into EOT (or CAN): an EOT counts only when the line is silent after it and it
   comes again after a NAK; CAN counts twice in a row, with silence after it;
 - a damaged header: the line is let fall silent before the NAK, so that the rest of the block is not
-  taken for blocks.
+  taken for blocks;
+- a sender that hangs up as soon as its EOT is answered: the file is complete.
 
 The simple sum misses one error in 256; it is used only with a sender that answers nothing else.
 """
@@ -15,11 +16,12 @@ The simple sum misses one error in 256; it is used only with a sender that answe
 from __future__ import annotations
 
 import binascii
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kprof.errors import KprofError
-from kprof.upload.failures import NoAnswerError, TransferError
+from kprof.upload.failures import NoAnswerError, PortError, TransferError
 from kprof.upload.stream import Stream, untold
 from kprof.upload.talk import Talk
 
@@ -31,6 +33,7 @@ QUIET_S = 0.15
 LINGER_S = 0.6
 SENDER_S = 11.0
 MAX_BYTES = 1 << 26
+FILLING = b"\x1a"  # of the last block, where the file does not fill it
 CANCEL = bytes((CAN,)) * 8 + b"\b" * 8
 
 
@@ -67,6 +70,8 @@ class Receiver:
         Blocks asked for again.
     checked
         ``"crc"`` or ``"sum"``: how the blocks were checked.
+    sized
+        The sender has said how long the file is.
     """
 
     def __init__(
@@ -74,10 +79,25 @@ class Receiver:
     ) -> None:
         self.retries = 0
         self.checked = "crc"
+        self.sized = False
         self.stream = Stream()
         self._ymodem, self._tries, self._tell = ymodem, tries, tell
         self._sign = b"C"
         self._data = bytearray()
+        self._last_block = 0
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the sound blocks so far."""
+        return bytes(self._data)
+
+    @property
+    def filling(self) -> int:
+        """How many bytes at the end look like the last block's filling; 0 with a size."""
+        if self.sized:
+            return 0
+        last = self._data[len(self._data) - self._last_block :]
+        return len(last) - len(last.rstrip(FILLING))
 
     def run(self) -> Talk[bytes]:
         """The conversation: the file's bytes, the last block's filling included without a size.
@@ -93,17 +113,18 @@ class Receiver:
         """
         try:
             first = yield from self._start()
-            if not self._ymodem:
-                yield from self._file(first)
-                yield from self._linger()
-                return bytes(self._data)
-            size = yield from self._header(first)
-            yield from self._file(None)
-            yield from self._end_of_batch()
+            size = (yield from self._header(first)) if self._ymodem else None
+            self.sized = size is not None
+            yield from self._file(None if self._ymodem else first)
+        except PortError:
+            raise
         except KprofError:
             self.stream.deaf = True
             yield from self.stream.send(CANCEL)
             raise
+        self.stream.deaf = True
+        with contextlib.suppress(PortError):
+            yield from self._take_leave()
         if size is not None and size > len(self._data):
             raise TransferError(
                 f"the sender announced {size:,} bytes and sent {len(self._data):,} (send it again)"
@@ -146,6 +167,7 @@ class Receiver:
             if isinstance(found, Block):
                 if found.number == expected:
                     self._data += found.data
+                    self._last_block = len(found.data)
                     expected = (expected + 1) & 0xFF
                     heard_at, noisy = self.stream.now, 0
                     self._tell(len(self._data))
@@ -190,12 +212,19 @@ class Receiver:
             yield from self.stream.send(bytes((NAK,)))
             found = yield from self._block(BLOCK_S)
             if isinstance(found, Sign) and found.kind == "EOT":
-                yield from self.stream.send(bytes((ACK,)))
                 return True
             if isinstance(found, Block):
                 # It was no end: the block comes again after the NAK that follows.
                 return False
         return False
+
+    def _take_leave(self) -> Talk[None]:
+        """Answer the confirmed EOT, and what the sender still wants to hear."""
+        yield from self.stream.send(bytes((ACK,)))
+        if self._ymodem:
+            yield from self._end_of_batch()
+        else:
+            yield from self._linger()
 
     def _linger(self) -> Talk[None]:
         """Answer an EOT that comes once more because our last ACK was lost."""
