@@ -113,6 +113,7 @@ def test_a_page_and_statistics_at_once(dump: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["-f", ""], "-f: names no field; expected such as total,self-avg,p99,call"),
         (["--trace", "-f", "total"], "-f is for the summary, not for --trace"),
         (["--slower-than", "1us", "-s", "call"], "-s is for the summary, not for --slower-than"),
         (["--hist", "lanisr", "--never"], "--never is for the summary, not for --hist"),

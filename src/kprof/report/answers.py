@@ -22,7 +22,7 @@ from kprof.report.choose import as_json, in_blocks, kept_mask, trigger_cost
 from kprof.report.distribution import distribution_json, distribution_lines
 from kprof.report.request import Request
 from kprof.report.trace import trace_json, trace_lines
-from kprof.report.units import Units, percent, safe_name
+from kprof.report.units import Units, counted, percent, safe_name
 
 
 def answer(capture: Capture, names: NameFile, request: Request) -> Iterator[str]:
@@ -155,8 +155,8 @@ def _left_out(lines: Timeline, keep: Mask) -> str:
     net = int(lines.calls.net[~keep].sum())
     units = Units(lines.info.clock_hz)
     share = percent(net, lines.ledger.elapsed)
-    calls = int((~keep).sum())
-    return f"# left out by filters: {calls} calls, {units.text(net)} us net ({share:.2f}%)\n"
+    calls = counted(int((~keep).sum()), "call")
+    return f"# left out by filters: {calls}, {units.text(net)} us net ({share:.2f}%)\n"
 
 
 def _left_out_json(lines: Timeline, keep: Mask) -> dict[str, Any]:

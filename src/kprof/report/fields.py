@@ -34,6 +34,8 @@ def parse_fields(text: str, option: str = "-f") -> list[str]:
         A name is no field; the message has the nearest.
     """
     start = list(DEFAULT) if text.startswith("+") else []
+    if not text.strip("+, "):
+        raise UsageError(f"{option}: names no field; expected such as total,self-avg,p99,call")
     return start + [_field(name.strip(), option) for name in text.lstrip("+").split(",") if name]
 
 

@@ -8,7 +8,7 @@ from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask
 from kprof.analysis.graph import Node, backtraces, call_tree, callees, callers
 from kprof.analysis.questions import function_number
-from kprof.report.units import Units, safe_name
+from kprof.report.units import Units, counted, safe_name
 
 _TRACES = 20
 _DEEPEST = 100
@@ -30,7 +30,7 @@ def graph_lines(timeline: Timeline, function: str, keep: Mask | None = None) -> 
         return
     number = function_number(timeline, function)
     traces = backtraces(tree, number)
-    yield f"# {safe_name(function)}: {sum(node.calls for _, node in traces)} calls"
+    yield f"# {safe_name(function)}: {counted(sum(node.calls for _, node in traces), 'call')}"
     yield ""
     yield writer.heading("backtraces")
     for above, node in traces[:_TRACES]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from kprof.analysis.summary import Summary
-from kprof.report.units import Units, percent, safe_name
+from kprof.report.units import Units, counted, percent, safe_name
 
 _RULE = "-" * 72
 _MOST_TAGS = 8
@@ -45,7 +45,7 @@ def capture_line(summary: Summary) -> str:
     """How many records were used, and why: the report's first line."""
     info = summary.info
     full = ", event RAM full" if info.full else ""
-    return f"{safe_name(info.source)}: {summary.events} events{full} ({info.valid_from})"
+    return f"{safe_name(info.source)}: {counted(summary.events, 'event')}{full} ({info.valid_from})"
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
@@ -160,19 +160,21 @@ def _footer(summary: Summary) -> list[str]:
         width = max(len(str(count)) for _, count in summary.inlines)
         lines += [f"  {count:>{width}}  == {safe_name(e.name)}" for e, count in summary.inlines]
     odd = summary.anomalies
-    counted = [
-        (odd.context_switches, "context switch", "context switches"),
-        (odd.orphan_exits, "orphan exit", "orphan exits"),
-        (odd.open_calls, "open call", "open calls"),
-        (odd.unwound_calls, "unwound call", "unwound calls"),
+    found = [
+        (odd.context_switches, "context switch", "es"),
+        (odd.orphan_exits, "orphan exit", "s"),
+        (odd.open_calls, "open call", "s"),
+        (odd.unwound_calls, "unwound call", "s"),
     ]
-    said = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
+    said = [counted(count, what, ending) for count, what, ending in found if count]
     if odd.unknown_tags:
         total = sum(odd.unknown_tags.values())
         tags = sorted(odd.unknown_tags.items(), key=lambda item: -item[1])
         shown = ", ".join(f"{tag} ({count})" for tag, count in tags[:_MOST_TAGS])
         more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
-        said.append(f"{total} events with tags that the name file does not know: {shown}{more}")
+        said.append(
+            f"{counted(total, 'event')} with tags that the name file does not know: {shown}{more}"
+        )
     if said:
         lines += ["", "; ".join(said)]
     return [*lines, "", *_honesty(summary)]
@@ -204,7 +206,7 @@ def _honesty(summary: Summary) -> list[str]:
             what = f"of {float(_USUAL_COST):g} us each they would be {share:.2f}% of the run"
         else:
             what = f"one every {units.us(elapsed) / max(summary.events, 1):.3g} us"
-        lines = [f"{summary.events} triggers; {what} (--trigger-cost takes them out)"]
+        lines = [f"{counted(summary.events, 'trigger')}; {what} (--trigger-cost takes them out)"]
     if summary.doubts.near_wrap:
         longest, wrap = summary.doubts.near_wrap
         lines.append(

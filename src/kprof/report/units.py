@@ -69,6 +69,6 @@ def safe_name(name: str, most: int = 120) -> str:
     return f"{shown[:half]}...{shown[-half:]}"
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, what: str, ending: str = "s") -> str:
     """``1 call``, ``2 calls``."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number} {what}" if number == 1 else f"{number} {what}{ending}"
