@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kprof.errors import UsageError
+from kprof.upload.ask import fill
 from kprof.upload.dumplines import Parser
 from kprof.upload.failures import NoAnswerError, TransferError, VerifyError
 from kprof.upload.layout import Memory
@@ -52,13 +52,7 @@ class DumpOptions:
         UsageError
             The template is wrong.
         """
-        try:
-            return self.ask.format(addr=addr, count=count, end=addr + count - 1)
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise UsageError(
-                f"--ask '{self.ask}': {error}; expected {{addr}}, {{count}} or {{end}}, such as "
-                r"'md.b {addr:x} {count:x}\r'"
-            ) from error
+        return fill(self.ask, addr, count)
 
 
 class Dumper:
