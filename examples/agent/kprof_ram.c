@@ -30,6 +30,7 @@ typedef char kprof_events_must_be_a_power_of_two[((KPROF_RAM_EVENTS) & MASK) == 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -148,6 +149,7 @@ unsigned char kprof_ram_byte(unsigned long record, int byte)
 
 #define HEADER 4096
 #define CHUNK_LOG2 24
+#define PATH_ROOM 4096
 
 static long owner;
 static unsigned long crc_table[256];
@@ -166,11 +168,22 @@ static void kprof_put(unsigned char *to, u64 value, int bytes)
         *to++ = (unsigned char)value;
 }
 
+/* The next at most 1024 of `count` events, from event `done` on; how many they are. */
+static unsigned long kprof_part(unsigned char *part, unsigned long done, unsigned long count)
+{
+    unsigned long i, n = count - done < 1024 ? count - done : 1024, first = next > size ? next : 0;
+
+    for (i = 0; i < n; i++)
+        kprof_put(part + 8 * i, ram[(first + done + i) & (size - 1)], 8);
+    return n;
+}
+
+/* From the first byte to the last, without going back: also into a pipe. */
 static int kprof_write_events(FILE *file, unsigned long count)
 {
     unsigned char header[HEADER], part[8 * 1024], sums[4 * 1024];
     const char *metadata = "{\"board\": \"kprof_ram on a host\", \"valid_from\": \"the event RAM's own count\"}";
-    unsigned long i, n, crc = 0, chunks = 0, done = 0, first = next > size ? next : 0;
+    unsigned long n, crc = 0, chunks = 0, done = 0;
     u64 hz = 1000000000UL, denominator = 1, elapsed = kprof_now_ns() - start_ns;
 
 #if defined KPROF_TSC && defined __x86_64__
@@ -178,16 +191,8 @@ static int kprof_write_events(FILE *file, unsigned long count)
         elapsed = kprof_now_ns() - start_ns;
     hz = (u64)((double)(CLOCK() - start_clock) / (double)elapsed * 1e9);
 #endif
-    (void)elapsed;
-    memset(header, 0, sizeof header);
-    if (fwrite(header, 1, HEADER, file) != HEADER)
-        return -1;
     while (done < count) {
-        n = count - done < 1024 ? count - done : 1024;
-        for (i = 0; i < n; i++)
-            kprof_put(part + 8 * i, ram[(first + done + i) & (size - 1)], 8);
-        if (fwrite(part, 8, n, file) != n)
-            return -1;
+        n = kprof_part(part, done, count);
         crc = kprof_crc32(crc, part, 8 * n);
         done += n;
         if (done == count || (done & ((1UL << (CHUNK_LOG2 - 3)) - 1)) == 0) {
@@ -197,8 +202,7 @@ static int kprof_write_events(FILE *file, unsigned long count)
             crc = 0;
         }
     }
-    if (fwrite(sums, 4, chunks, file) != chunks)
-        return -1;
+    memset(header, 0, sizeof header);
     memcpy(header, "\211KPD\r\n\032\n\1\0\0\0", 12);
     kprof_put(header + 12, HEADER, 4);
     kprof_put(header + 16, 3, 2);
@@ -219,34 +223,74 @@ static int kprof_write_events(FILE *file, unsigned long count)
     memcpy(header + 128, metadata, strlen(metadata));
     crc = kprof_crc32(0, header, 124);
     kprof_put(header + 124, kprof_crc32(crc, header + 128, strlen(metadata)), 4);
-    return fseek(file, 0L, SEEK_SET) == 0 && fwrite(header, 1, HEADER, file) == HEADER ? 0 : -1;
+    if (fwrite(header, 1, HEADER, file) != HEADER)
+        return -1;
+    for (done = 0; done < count; done += n) {
+        n = kprof_part(part, done, count);
+        if (fwrite(part, 8, n, file) != n)
+            return -1;
+    }
+    return fwrite(sums, 4, chunks, file) == chunks ? 0 : -1;
+}
+
+static int kprof_write_into(FILE *file)
+{
+    unsigned long before = limit;
+    int result;
+
+    limit = 0; /* what is written must not change meanwhile */
+    result = kprof_write_events(file, kprof_ram_valid());
+    limit = before;
+    return fclose(file) == 0 ? result : -1;
+}
+
+/* Replace a path of PATH_ROOM bytes, if it is a symbolic link, by what that leads to. */
+static int kprof_follow(char *path)
+{
+    char to[PATH_ROOM];
+    struct stat state;
+    size_t folder;
+    long length;
+    int links;
+
+    for (links = 0; lstat(path, &state) == 0 && S_ISLNK(state.st_mode); links++) {
+        length = (long)readlink(path, to, sizeof to - 1);
+        if (length <= 0 || links == 40)
+            return -1;
+        to[length] = 0;
+        folder = to[0] != '/' && strrchr(path, '/') ? (size_t)(strrchr(path, '/') + 1 - path) : 0;
+        if (folder + (size_t)length >= PATH_ROOM)
+            return -1;
+        memcpy(path + folder, to, (size_t)length + 1);
+    }
+    return 0;
 }
 
 int kprof_ram_write(const char *path)
 {
-    char part[4096];
-    unsigned long before = limit;
+    char target[PATH_ROOM], part[PATH_ROOM + 8];
+    struct stat state;
     FILE *file;
-    int result;
 
-    if (strlen(path) + 6 > sizeof part)
+    if (strlen(path) >= PATH_ROOM)
         return -1;
-    sprintf(part, "%s.part", path);
-    limit = 0; /* what is written must not change meanwhile */
-    file = fopen(part, "wb");
-    if (!file) {
-        limit = before;
-        return -1;
+    if (stat(path, &state) == 0 && !S_ISREG(state.st_mode)) {
+        file = fopen(path, "wb"); /* a device or a pipe stays what it is */
+        return file ? kprof_write_into(file) : -1;
     }
-    result = kprof_write_events(file, kprof_ram_valid());
-    if (fclose(file) != 0)
-        result = -1;
-    limit = before;
-    if (result == 0 && rename(part, path) != 0)
-        result = -1;
-    if (result != 0)
-        remove(part);
-    return result;
+    strcpy(target, path);
+    if (kprof_follow(target) != 0)
+        return -1;
+    sprintf(part, "%s.part", target);
+    if (lstat(part, &state) == 0 && !S_ISREG(state.st_mode))
+        return -1;
+    file = fopen(part, "wb");
+    if (!file)
+        return -1;
+    if (kprof_write_into(file) == 0 && rename(part, target) == 0)
+        return 0;
+    remove(part);
+    return -1;
 }
 
 static void kprof_at_start(void) __attribute__((constructor(101)));
@@ -256,6 +300,7 @@ static void kprof_at_start(void)
 {
     const char *wanted = getenv("KPROF_EVENTS"), *mode = getenv("KPROF_KEEP");
     unsigned long events = wanted ? strtoul(wanted, (char **)0, 0) : 0, i, bit;
+    int last = mode && strcmp(mode, "last") == 0;
     u64 *made;
 
     for (i = 0; i < 256; i++)
@@ -269,9 +314,11 @@ static void kprof_at_start(void)
         fprintf(stderr, "kprof_ram: KPROF_EVENTS=%s: expected a power of two; keeping %lu\n",
                 wanted, size);
     }
+    if (mode && !last && strcmp(mode, "first") != 0)
+        fprintf(stderr, "kprof_ram: KPROF_KEEP=%s: expected first or last; keeping the first\n", mode);
     start_ns = kprof_now_ns();
     start_clock = CLOCK();
-    kprof_ram_start(mode && strcmp(mode, "last") == 0 ? KPROF_KEEP_LAST : KPROF_STOP_WHEN_FULL);
+    kprof_ram_start(last ? KPROF_KEEP_LAST : KPROF_STOP_WHEN_FULL);
 }
 
 static void kprof_at_end(void)

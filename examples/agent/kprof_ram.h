@@ -6,7 +6,8 @@
  *   cc -o program instrumented/a.c instrumented/b.c kprof_ram.c && ./program && kprof report kprof.bin
  *
  * In the environment of a host's program: KPROF_OUT, the file (kprof.bin); KPROF_EVENTS, how many
- * events are kept (a power of two); KPROF_KEEP=last, keep the last events, not the first.
+ * events are kept (a power of two); KPROF_KEEP=last, keep the last events, not the first. A file
+ * is replaced when it is complete, one that a link leads to as well; a device or a pipe is written to.
  *
  * On a microcontroller define, on the compiler's command line or here,
  *   KPROF_TIME()       a free-running counter of at least 24 bits, such as (DWT->CYCCNT >> 8)

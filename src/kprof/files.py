@@ -69,9 +69,38 @@ def spare_existing(path: Path | str, force: bool) -> None:
     ------
     UsageError
         There is a file of that name.
+    FileAccessError
+        It cannot be told whether there is: no name of a file, or in a folder that may not be looked
+        into.
     """
-    if not force and Path(path).is_file():
+    try:
+        there = Path(path).is_file()
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+    if there and not force:
         raise UsageError(f"{path}: is there already (-f replaces it, or name another file)")
+
+
+def is_there(path: Path | str, verb: str = "read") -> bool:
+    """Does anything have that name?
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be told, as in `spare_existing`; it says that the file cannot be ... (`verb`).
+    """
+    try:
+        return Path(path).exists()
+    except OSError as error:
+        raise FileAccessError(explain(path, verb, error)) from error
+
+
+def same_file(one: Path | str, other: Path | str) -> bool:
+    """Both names stand for one file, which is there."""
+    try:
+        return os.path.samefile(one, other)  # noqa: PTH121
+    except OSError:
+        return False
 
 
 def read_bytes(path: Path | str) -> bytes:

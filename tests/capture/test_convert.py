@@ -106,6 +106,7 @@ def test_an_interval_that_does_not_fit(tmp_path: Path) -> None:
     done = kprof(tmp_path, "convert", "a.kpd", "-o", "b.bin")
     assert done.returncode == 1
     assert "an interval of 16777216 ticks does not fit in 24 bits" in done.stderr
+    assert "--to kpd3" in done.stderr
     assert not (tmp_path / "b.bin").exists()
 
 
@@ -135,6 +136,48 @@ def test_five_images_with_the_help_of_a_name_file(tmp_path: Path) -> None:
     assert (read.events, read.info.valid_from) == (2000, "--valid 2000")
     assert read.info.names_sha256 is not None
     assert np.array_equal(read.tags(), made.tags()[:2000])
+
+
+@pytest.mark.parametrize("how", ["same", "other spelling", "link", "hard link"])
+def test_a_bank_is_not_given_twice(tmp_path: Path, how: str) -> None:
+    write_raw(tmp_path / "a.bin", capture(3000))
+    kprof(tmp_path, "convert", "a.bin", "-o", "ram", "--to", "banks")
+    twin = {"same": "ram.0", "other spelling": "./ram.0"}.get(how, "twin")
+    if how == "link":
+        (tmp_path / twin).symlink_to("ram.0")
+    elif how == "hard link":
+        (tmp_path / twin).hardlink_to(tmp_path / "ram.0")
+    done = kprof(tmp_path, "convert", "ram.0", twin, "ram.2", "ram.3", "ram.4", "-o", "b.kpd")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"kprof: ram.0, {twin}: are one file; expected the five banks' images\n"
+    assert not (tmp_path / "b.kpd").exists()
+
+
+def test_two_banks_with_the_same_bytes_are_told_of(tmp_path: Path) -> None:
+    write_raw(tmp_path / "a.bin", capture(3000))
+    kprof(tmp_path, "convert", "a.bin", "-o", "ram", "--to", "banks")
+    for bank in (0, 3):  # constant bytes are nothing strange
+        (tmp_path / f"ram.{bank}").write_bytes(bytes(3000))
+    files = [f"ram.{bank}" for bank in range(5)]
+    done = kprof(tmp_path, "convert", *files, "-o", "b.kpd")
+    assert done.returncode == 0
+    assert "the same bytes" not in done.stderr
+    (tmp_path / "ram.1").write_bytes((tmp_path / "ram.2").read_bytes())
+    done = kprof(tmp_path, "convert", *files, "-o", "c.kpd")
+    assert done.returncode == 0
+    assert "ram.1, ram.2: hold the same bytes (was one RAM read twice?)" in done.stderr
+
+
+@pytest.mark.parametrize("force", [(), ("-f",)])
+def test_bank_images_are_not_converted_onto_themselves(
+    tmp_path: Path, force: tuple[str, ...]
+) -> None:
+    write_raw(tmp_path / "a.bin", capture(100))
+    kprof(tmp_path, "convert", "a.bin", "-o", "ram", "--to", "banks")
+    files = [f"ram.{bank}" for bank in range(5)]
+    done = kprof(tmp_path, "convert", *files, "-o", "ram", "--to", "banks", *force)
+    assert done.returncode == 2
+    assert "ram.0: would be replaced by what is made from it; name another file" in done.stderr
 
 
 def test_damaged_data_are_taken_only_when_asked_for(tmp_path: Path) -> None:

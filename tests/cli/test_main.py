@@ -111,6 +111,28 @@ def test_a_full_disk_behind_stdout_gets_no_traceback() -> None:
     assert done.stderr == b"kprof: standard output: cannot write: No space left on device\n"
 
 
+def test_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "import kprof.capture.convert as convert\n"
+        "from kprof.files import writing\n"
+        "def slow(capture, output, *rest):\n"
+        "    with writing(output) as stream:\n"
+        "        stream.write(b'half')\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "convert.convert = slow\n"
+        "sys.argv = ['kprof', 'convert', 'a.bin', '-o', 'b.bin']\n"
+        "from kprof.cli.main import main\n"
+        "main()\n"
+    )
+    (tmp_path / "a.bin").write_bytes(bytes(500))
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (143, "")
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_names_the_program(shell: str) -> None:
     done = subprocess.run([*KPROF, "completion", shell], capture_output=True, text=True)

@@ -46,15 +46,13 @@ def noise(length: int, seed: int) -> list[int]:
 def reference(words: Sequence[int], settle: int, end: int | None = None) -> dict[str, object]:
     """What an importer has to find, looked for one sample at a time."""
     end = len(words) if end is None else end
-    found: dict[str, object] = {"unstable": 0, "short": 0, "cut": 0}
+    found: dict[str, object] = {"unstable": 0, "short": 0}
     events = []
     for sample in range(1, len(words)):
         if not words[sample - 1] & CE or words[sample] & CE:
             continue
         second = sample + settle + 1
-        if second >= end:
-            found["cut"] += 1  # type: ignore[operator]
-        elif any(word & CE for word in words[sample : second + 1]):
+        if second >= end or any(word & CE for word in words[sample : second + 1]):
             found["short"] += 1  # type: ignore[operator]
         elif words[second - 1] != words[second]:
             found["unstable"] += 1  # type: ignore[operator]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import struct
 import subprocess
 import sys
@@ -107,10 +109,93 @@ def test_noise_is_read_as_the_reference_reads_it(tmp_path: Path, kind: str, sett
         assert isinstance(found, list)
         assert events == [(sample - found[0][0], tag) for sample, tag in found]
         assert (counts.unstable, counts.short) == (wanted["unstable"], wanted["short"])
-        assert counts.cut == wanted["cut"]
         info = open_capture(tmp_path / "out.kpd").info
         assert info.lost == counts.unstable + counts.short
         assert info.some_lost
+
+
+@pytest.mark.parametrize("kind", ["sr", "vcd", "csv sigrok", "saleae 0"])
+def test_no_read_is_lost_uncounted(tmp_path: Path, kind: str) -> None:
+    choice = random.Random(kind)
+    for seed in range(12):
+        length = choice.choice((60, 700, 3000))
+        words = noise(length, seed)
+        falls = sum(1 for a, b in itertools.pairwise(words) if a & CE and not b & CE)
+        settle = choice.choice(("0ns", "100ns", "700ns", "30us", "10ms"))
+        _, counts = imported(tmp_path, kind, words, settle=settle, ignore="0-7fff")
+        assert counts.reads == falls
+        assert counts.events + counts.unstable + counts.short + counts.ignored == falls
+        assert open_capture(tmp_path / "out.kpd").info.lost == counts.unstable + counts.short
+
+
+def test_a_recording_of_which_no_event_is_left_is_told_of(tmp_path: Path) -> None:
+    words, _ = reads(300)
+    write_sr(tmp_path / "x.sr", words)
+    result = import_recording([tmp_path / "x.sr"], tmp_path / "o", ImportOptions(settle="10ms"))
+    assert result.sentence("o").startswith("o: 0 events from 300 reads ")
+    assert (result.counts.short, result.counts.lost) == (300, 300)
+    assert result.warnings == (
+        f"{tmp_path}/x.sr: 300 of 300 reads gave no tag: /CE rose too soon (try another --settle, "
+        "or a higher sample rate)",
+    )
+    options = ImportOptions(ignore="0-ffff")
+    result = import_recording([tmp_path / "x.sr"], tmp_path / "o", options)
+    assert result.warnings == (
+        f"{tmp_path}/x.sr: no event is left: 300 of 300 reads have tags that --ignore names",
+    )
+
+
+def _all_of(path: Path, **options: object) -> tuple[list[tuple[int, int]], run.ImportResult]:
+    result = import_recording([path], path.parent / "o", ImportOptions(**options))  # type: ignore[arg-type]
+    made = open_capture(path.parent / "o")
+    return list(zip(made.ticks().tolist(), made.tags().tolist(), strict=True)), result
+
+
+@pytest.mark.parametrize("bus", [False, True])
+def test_a_vcd_that_is_cut_off_is_told_of(tmp_path: Path, bus: bool) -> None:
+    words, _ = reads(30)
+    write_vcd(tmp_path / "x.vcd", words, bus=bus)
+    mapping = MAPS["vcd bus"] if bus else None
+    whole, result = _all_of(tmp_path / "x.vcd", mapping=mapping)
+    assert result.warnings == ()
+    data = (tmp_path / "x.vcd").read_bytes()
+    body = data.index(b"$enddefinitions")
+    for length in range(body + 700, len(data)):
+        (tmp_path / "x.vcd").write_bytes(data[:length])
+        found, result = _all_of(tmp_path / "x.vcd", mapping=mapping)
+        assert found == whole[: len(found)]  # nothing wrong is made of half a token
+        told = [said for said in result.warnings if "seems to be cut off" in said]
+        assert len(told) == (data[length - 1 : length] != b"\n"), data[length - 20 : length]
+        times = data[body:length].replace(b"\n", b" ").split(b" ")[:-1]
+        last = [token.decode() for token in times if token[:1] == b"#" and len(token) > 1][-1]
+        assert all(said.endswith(f"the last time in it is {last}") for said in told)
+
+
+def test_a_vcd_whose_last_time_has_no_line_feed_is_whole_but_for_that(tmp_path: Path) -> None:
+    words, expected = reads(30)
+    write_vcd(tmp_path / "x.vcd", [*words[: expected[-1][0] + 3]])
+    (tmp_path / "x.vcd").write_bytes((tmp_path / "x.vcd").read_bytes().rstrip(b"\n"))
+    found, result = _all_of(tmp_path / "x.vcd")
+    assert [tag for _, tag in found] == [tag for _, tag in expected]
+    assert len(result.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [("sr", "10 MHz"), ("vcd", "10 MHz"), ("csv sigrok", "10 MHz"), ("saleae 1", "10000000 Hz")],
+)
+def test_a_sample_rate_that_contradicts_the_file_is_told_of(
+    tmp_path: Path, kind: str, says: str
+) -> None:
+    words, _ = reads(30)
+    paths = WRITERS[kind](tmp_path, words)
+    for rate in ("10MHz", "10000 kHz"):
+        options = ImportOptions(mapping=MAPS.get(kind), samplerate=rate)
+        assert import_recording(paths, tmp_path / "o", options).warnings == ()
+    options = ImportOptions(mapping=MAPS.get(kind), samplerate="24MHz")
+    result = import_recording(paths, tmp_path / "o", options)
+    assert result.clock_hz == 24_000_000
+    assert f"{paths[0]}: says {says}; --samplerate 24MHz is taken instead" in result.warnings
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -280,7 +365,7 @@ def test_a_vcd_whose_body_is_something_else(tmp_path: Path) -> None:
     words, _ = reads(5)
     write_vcd(tmp_path / "x.vcd", words)
     text = (tmp_path / "x.vcd").read_text()
-    for body, said in (("#99999 good", "'good' is no value change"), ("#9x 0!", "no digit")):
+    for body, said in (("#99999 good\n", "'good' is no value change"), ("#9x 0!\n", "no digit")):
         (tmp_path / "x.vcd").write_text(text + body)
         with pytest.raises(CaptureError) as caught:
             import_recording([tmp_path / "x.vcd"], tmp_path / "out.kpd", ImportOptions())

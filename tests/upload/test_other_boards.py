@@ -23,6 +23,7 @@ from tests.upload.simline import Faults, SimLine
 
 from kprof.capture import open_capture
 from kprof.errors import KprofError, UsageError
+from kprof.upload.ask import fill
 from kprof.upload.failures import NoAnswerError, TransferError, VerifyError
 from kprof.upload.memory_session import MemoryOptions, fetch_memory_over
 from kprof.upload.prompt import Greeting
@@ -193,6 +194,8 @@ def test_raw_bytes(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"banks": (1, 2)}, "--banks names 2"),
+        ({"banks": (0, 0, 0, 0, 0)}, "names an address twice"),
+        ({"banks": (1, 2, 3, 4, 1)}, "--banks 0x1,0x2,0x3,0x4,0x1: names an address twice"),
         ({"stride": 0}, "--stride"),
         ({"addr": -1}, "--addr"),
         ({"records": 1 << 24, "stride": 64}, "256 MB"),
@@ -273,3 +276,40 @@ def test_a_gdb_reply_is_acknowledged_with_the_next_request(tmp_path: Path) -> No
     sent = b"".join(written)
     # One for each reply, besides the one that calls the stub.
     assert sent.count(b"+") == sent.count(b"$") + 1
+
+
+@pytest.mark.parametrize(
+    ("template", "command"),
+    [
+        (ASK, r"d 2000 200f\r"),
+        ("md.b {addr:#x} {count}", "md.b 0x2000 16"),
+        ("{addr:08X}.{end:o}", "00002000.20017"),
+        ("{{{count:b}}}", "{10000}"),
+        ("again", "again"),
+    ],
+)
+def test_what_is_asked(template: str, command: str) -> None:
+    assert fill(template, 0x2000, 16) == command
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "d {addr[0]}",
+        "d {addr.real}",
+        "{addr:99999999999x}",
+        "{addr:999x}",
+        "{addr:{count}}",
+        "{addr:f}",
+        "{addr!r}",
+        "{nothing}",
+        "{}",
+        "{0}",
+        "{addr",
+        "addr}",
+        "{addr:n",
+    ],
+)
+def test_what_cannot_be_asked(template: str) -> None:
+    with pytest.raises(UsageError, match=r"^--ask '.*expected \{addr\}, \{count\} or \{end\}"):
+        fill(template, 0x2000, 16)

@@ -105,6 +105,25 @@ def test_other_errors_say_what_the_system_says() -> None:
 
 def test_a_url_that_pyserial_does_not_know() -> None:
     assert "cannot open" in _refused("nonsense://x")
+    assert "none of pyserial's options" in _refused("loop://?logging=x")
+
+
+@pytest.mark.parametrize("kind", ["socket", "rfc2217"])
+@pytest.mark.parametrize("rest", ["localhost", "localhost:", ":4001", "localhost:x", "h:99999", ""])
+def test_a_url_without_a_server_and_a_port(kind: str, rest: str) -> None:
+    assert _refused(f"{kind}://{rest}") == (
+        f"{kind}://{rest}: names no server and port; expected {kind}://HOST:PORT, such as "
+        f"{kind}://localhost:4001"
+    )
+
+
+@pytest.mark.parametrize("kind", ["socket", "rfc2217"])
+def test_a_server_that_is_not_there(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"{kind}://127.0.0.1:{server.getsockname()[1]}"
+    assert _refused(url) == (
+        f"{url}: cannot open: connection refused (is the server there, the name right?)"
+    )
 
 
 def test_a_rate_that_the_port_cannot_have() -> None:

@@ -207,7 +207,9 @@ def test_a_file_that_cannot_be_written_loses_nothing(
     options, board = CASES["srec"]
     with monkeypatch.context() as patched:
         patched.setattr("kprof.upload.memory_session.write_upload", full)
-        with pytest.raises(FileAccessError, match="disk is full"):
+        with pytest.raises(
+            TransferError, match=r"disk is full; what arrived is kept in .*--resume"
+        ):
             fetch_memory_over(SimLine(board(RAM)), out, options)  # type: ignore[arg-type]
     line = SimLine(board(RAM))  # type: ignore[arg-type]
     fetch_memory_over(line, out, dataclasses.replace(options, resume=True))

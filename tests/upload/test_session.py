@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ from tests.upload.simline import Faults, SimLine
 
 from kprof.capture import open_capture
 from kprof.errors import FileAccessError, UsageError
-from kprof.upload import UploadOptions, fetch
+from kprof.upload import UploadOptions, fetch, session
 from kprof.upload.failures import InterruptedUploadError, TransferError
 from kprof.upload.host import HostOptions
 from kprof.upload.progress import Progress
@@ -179,3 +180,51 @@ def test_every_byte_can_be_traced(tmp_path: Path) -> None:
 def test_the_old_file_or_the_complete_new_one(tmp_path: Path, function: str) -> None:
     tried = run_with_faults(tmp_path, "tests.upload.fault_uploads", function)
     assert tried >= 8 * len(MODES)
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a_full_disk_keeps_what_arrived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    out, pwrite = tmp_path / "dump.bin", os.pwrite
+    written: list[bytes] = []
+
+    def filling(descriptor: int, data: bytes, offset: int) -> int:
+        if len(written) == after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(data)
+        return pwrite(descriptor, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", filling)
+    with pytest.raises(TransferError) as raised:
+        fetch_over(SimLine(Agent(RAM, max_records=64)), out)
+    assert raised.value.exit_code == 5
+    said = str(raised.value)
+    assert said.startswith(f"{out}.part: cannot write: no space left on device; ")
+    monkeypatch.undo()
+    if after:
+        assert said.endswith(f"what arrived is kept in {out}.part (--resume goes on with it)")
+        told = _resumed(out)
+        fetched = [moment.done for moment in told if moment.phase == "fetching"]
+        assert min(fetched) >= sum(map(len, written)) // 5
+    else:
+        assert said.endswith("; nothing is kept")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_capture_that_finds_no_room_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "dump.bin"
+
+    def full(*_: object) -> int:
+        raise FileAccessError(f"{out}: cannot write: no space left on device")
+
+    monkeypatch.setattr(session, "write_upload", full)
+    with pytest.raises(TransferError, match=r"what arrived is kept in .*\.part \(--resume"):
+        fetch_over(SimLine(Agent(RAM)), out)
+    monkeypatch.undo()
+    line = SimLine(Agent(RAM))
+    fetch_over(line, out, UploadOptions(resume=True))
+    assert open_capture(out).records.tobytes() == RAM
+    assert line.carried < len(RAM) // 4  # nothing was fetched again

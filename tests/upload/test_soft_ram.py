@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 from pathlib import Path
 
@@ -169,6 +170,79 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         timeout=20,
     )
     assert "cannot write the capture" in done.stderr
+
+
+def _said(program: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [program], env=environment, capture_output=True, text=True, check=True, timeout=20
+    )
+    return done.stderr
+
+
+def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
+    program, fifo = _build(tmp_path, NESTED), tmp_path / "fifo"
+    os.mkfifo(fifo)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
+        try:
+            assert _said(program, KPROF_OUT=str(fifo)) == ""
+            got, _ = reader.communicate(timeout=20)
+        finally:
+            reader.kill()
+    assert fifo.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    (tmp_path / "got.bin").write_bytes(got)
+    capture = open_capture(tmp_path / "got.bin", verify=True)
+    assert capture.tags().tolist() == [1024, 1026, 1027, 1025] * 100
+
+
+def test_a_device_is_written_and_stays_one(tmp_path: Path) -> None:
+    program, full = _build(tmp_path, NESTED), tmp_path / "full"
+    try:
+        os.mknod(full, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+        full.open("wb").close()
+    except OSError:
+        pytest.skip("devices cannot be made here")
+    said = _said(program, KPROF_OUT=str(full))
+    assert said == f"kprof_ram: {full}: cannot write the capture\n"
+    assert full.is_char_device()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_link_is_followed(tmp_path: Path, there: bool) -> None:
+    program = _build(tmp_path, NESTED)
+    (tmp_path / "runs").mkdir()
+    target = tmp_path / "runs" / "real.bin"
+    if there:
+        target.write_bytes(b"old")
+    (tmp_path / "runs" / "latest").symlink_to("real.bin")
+    (tmp_path / "run.bin").symlink_to("runs/latest")
+    assert _said(program, KPROF_OUT=str(tmp_path / "run.bin")) == ""
+    assert (tmp_path / "run.bin").is_symlink()
+    assert (tmp_path / "runs" / "latest").is_symlink()
+    assert target.is_file()
+    assert not target.is_symlink()
+    assert open_capture(target).events == 400
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["latest", "real.bin"]
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    program = _build(tmp_path, NESTED)
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert "cannot write the capture" in _said(program, KPROF_OUT=str(tmp_path / "a"))
+    assert (tmp_path / "a").is_symlink()
+
+
+def test_settings_that_mean_nothing_are_said(tmp_path: Path) -> None:
+    program, out = _build(tmp_path, NESTED), str(tmp_path / "run.bin")
+    assert _said(program, KPROF_OUT=out, KPROF_KEEP="foo") == (
+        "kprof_ram: KPROF_KEEP=foo: expected first or last; keeping the first\n"
+    )
+    assert _said(program, KPROF_OUT=out, KPROF_KEEP="first") == ""
+    assert "KPROF_EVENTS=100: expected a power of two" in _said(
+        program, KPROF_OUT=out, KPROF_EVENTS="100"
+    )
 
 
 @pytest.mark.parametrize("last", [False, True])

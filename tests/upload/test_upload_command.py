@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import pty
+import stat
 import subprocess
 import sys
+import termios
 import threading
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from tests.upload.rams import run_ram
 from tests.upload.simline import SimLine
 
 from kprof.capture import open_capture
+from kprof.cli.line_log import line_log
 from kprof.cli.uploading import UploadMeter
 from kprof.errors import UsageError
 from kprof.names import read_names
@@ -105,8 +109,132 @@ def test_a_prompt_that_does_not_come_is_said() -> None:
 def test_what_may_be_typed() -> None:
     assert parse_typed(r"G 20\r\n\x1b\e\\") == b"G 20\r\n\x1b\x1b\\"
     assert parse_typed("Ω") == "Ω".encode()
-    with pytest.raises(UsageError, match="cannot be typed"):
-        parse_typed(r"\x1")
+    assert parse_typed(r"a\\e\\\e\\x41\x41") == b"a\\e\\\x1b\\x41A"
+    assert parse_typed("\udcff\\t") == b"\xff\t"  # a byte of the command line that is no text
+
+
+@pytest.mark.parametrize("text", [r"\x1", r"\x", r"\q", r"G\0", r"\N{DIGIT ONE}", "G\\", r"\é"])
+def test_what_may_not_be_typed(text: str) -> None:
+    with pytest.raises(UsageError, match=r"cannot be typed; expected \\r, "):
+        parse_typed(text)
+
+
+def _started(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "kprof", "upload", *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_sigterm_gives_the_port_back(tmp_path: Path) -> None:
+    board, host = pty.openpty()
+    name, before = os.ttyname(host), termios.tcgetattr(host)
+    process = _started(name, "-o", tmp_path / "dump.bin")
+    try:
+        assert os.read(board, 1)  # it calls the agent: the port's settings are its own
+        assert termios.tcgetattr(host) != before
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+        assert termios.tcgetattr(host) == before
+    finally:
+        process.kill()
+        process.wait()
+        os.close(board)
+        os.close(host)
+    assert (process.returncode, said) == (
+        143,
+        "kprof: interrupted while waiting for an answer\n",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sigterm_keeps_what_arrived(tmp_path: Path) -> None:
+    out, ram = tmp_path / "dump.bin", run_ram(4000)
+    running: list[subprocess.Popen[str]] = []
+
+    def before_frame(number: int) -> bool:
+        if number == 6:
+            running[0].terminate()
+        return True
+
+    with python_agent(Agent(ram), before_frame) as port:
+        running.append(_started(port, "-o", out))
+        _, said = running[0].communicate(timeout=60)
+    assert running[0].returncode == 143
+    assert f"of 4,000 records are kept in {out}.part (--resume goes on with them)" in said
+    with python_agent(Agent(ram)) as port:
+        assert _run(port, "-o", out, "--resume").returncode == 0
+    assert open_capture(out).records.tobytes() == ram
+
+
+def _full_device(folder: Path) -> Path:
+    full = folder / "full"
+    try:
+        os.mknod(full, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+        full.open("wb").close()
+    except OSError:
+        pytest.skip("devices cannot be made here")
+    return full
+
+
+def test_a_log_that_cannot_be_written_does_not_end_the_upload(tmp_path: Path) -> None:
+    full, out = _full_device(tmp_path), tmp_path / "dump.bin"
+    with python_agent(Agent(RAM)) as port:
+        done = _run(port, "-o", out, "--trace-line", full)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stderr.splitlines()
+    assert first == (
+        f"kprof: {full}: cannot write: no space left on device; the upload goes on without this log"
+    )
+    assert second.startswith(f"kprof: {out}: 500 events")
+    assert open_capture(out).records.tobytes() == RAM
+    assert not Path(f"{out}.part").exists()
+
+
+def test_an_error_of_the_upload_is_not_the_log_s(tmp_path: Path) -> None:
+    def uploading() -> None:
+        with line_log(str(tmp_path / "log"), pytest.fail) as log:
+            assert log is not None
+            log("one")
+            raise OSError("the line's")
+
+    with pytest.raises(OSError, match="the line's"):
+        uploading()
+    assert (tmp_path / "log").read_text() == "one\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "name", "code", "said"),
+    [
+        ("dump.bin", "dump.bin", 2, "is there already"),
+        ("dump.bin.part", "dump.bin", 2, "an unfinished upload is there"),
+        ("dump.bin", "no/dump.bin", 1, "its folder is not there"),
+        ("dump.bin", "dump.bin/x", 1, "not a directory"),
+        ("dump.bin", "", 1, "is a folder"),
+        ("dump.bin", "n" * 300, 1, "file name too long"),
+        ("dump.bin", "n" * 254, 1, "file name too long"),  # its .part is too long
+    ],
+)
+def test_the_port_is_not_touched_for_nothing(
+    tmp_path: Path, there: str, name: str, code: int, said: str
+) -> None:
+    (tmp_path / there).write_bytes(b"kept")
+    with open_pty() as (board, port):
+        done = _run(port, "-o", tmp_path / name)
+        os.set_blocking(board, False)
+        with pytest.raises(BlockingIOError):
+            os.read(board, 1)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(there, b"kept")]
+
+
+def test_an_unreadable_name_file_is_found_before_the_port_is_opened(tmp_path: Path) -> None:
+    done = _run("/dev/ttyNone7", "-o", tmp_path / "x", "--names", tmp_path / "no.names")
+    assert done.returncode == 1
+    assert "no.names: cannot read" in done.stderr
 
 
 class Terminal(io.StringIO):

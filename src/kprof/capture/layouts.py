@@ -65,7 +65,8 @@ def _wrapped(capture: Capture) -> Iterator[NDArray[np.uint8]]:
             worst = int(np.argmax((steps < 0) | (steps >= WRAP)))
             raise CaptureError(
                 f"{capture.info.source}: an interval of {int(steps[worst])} ticks does not fit in "
-                "24 bits of time; expected 0 to 16777215 (write KPD with layout 3 instead)"
+                "24 bits of time; expected 0 to 16777215 (write unwrapped time: kprof convert "
+                "--to kpd3)"
             )
         last = int(ticks[-1])
         part = np.frombuffer(encode_records(ticks, tags), dtype=np.uint8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.records import RECORD_BYTES
 from kprof.capture.sniff import is_container, is_statistics
-from kprof.errors import CaptureError, FileAccessError
-from kprof.files import explain
+from kprof.errors import CaptureError, FileAccessError, UsageError
+from kprof.files import explain, same_file
 from kprof.names import NameFile
 
 # What only one kind of file needs is imported when such a file is opened: a report starts sooner.
@@ -100,12 +101,15 @@ def open_banks(
     """The capture in the images of the five RAM banks, in any order.
 
     Parameters and errors are those of `open_capture`; `record_order` says which bank each file
-    is: ``34012`` that the first holds tag 15-8.
+    is: ``34012`` that the first holds tag 15-8. A file that is named twice is a UsageError.
     """
     from kprof.capture.banks import BankOrder, find_bank_order, parse_record_order
 
     if len(paths) != RECORD_BYTES:
         raise CaptureError(f"{len(paths)} bank images given; expected {RECORD_BYTES}")
+    for one, other in itertools.combinations(paths, 2):
+        if str(one) == str(other) or same_file(one, other):
+            raise UsageError(f"{one}, {other}: are one file; expected the five banks' images")
     images = [_load(path) for path in paths]
     source = " ".join(str(path) for path in paths)
     sizes = {len(image) for image in images}
@@ -122,9 +126,22 @@ def open_banks(
         warnings = _order_warnings(found, source)
     else:
         order = BankOrder(parse_record_order(record_order)[0], 0.0, 0.0)
+    warnings += _twin_warnings(paths, images)
     records = np.stack([images[image] for image in order.images], axis=1)
     form = f"five bank images in the order {order.order}"
     return _raw_capture(records, source, form, valid, previous, warnings, record_order)
+
+
+def _twin_warnings(
+    paths: Sequence[Path | str], images: Sequence[NDArray[np.uint8]]
+) -> tuple[str, ...]:
+    """Two banks may hold one and the same byte everywhere, but hardly the same bytes."""
+    twins = itertools.combinations(zip(paths, images, strict=True), 2)
+    return tuple(
+        f"{one}, {other}: hold the same bytes (was one RAM read twice?)"
+        for (one, image), (other, copy) in twins
+        if image.min() != image.max() and np.array_equal(image, copy)
+    )
 
 
 def _load(path: Path | str) -> NDArray[np.uint8]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 
@@ -48,7 +46,7 @@ def command(
     from kprof.capture import open_banks, open_capture
     from kprof.capture.convert import convert, form_of, paths_of
     from kprof.errors import UsageError
-    from kprof.files import spare_existing
+    from kprof.files import same_file, spare_existing
     from kprof.names import read_names
 
     known = read_names(names) if names else None
@@ -69,12 +67,12 @@ def command(
         raise UsageError(f"{len(files)} files given; expected one capture, or five bank images")
     for warning in capture.info.warnings:
         click.echo(f"kprof: {warning}", err=True)
-    if any(
-        Path(file).exists() and Path(output).exists() and Path(file).samefile(output)
-        for file in files
-    ):
-        raise UsageError(f"{output}: would be replaced by what is made from it; name another file")
     form = form_of(output, form, capture)
+    for path in paths_of(output, form):
+        if any(same_file(file, path) for file in files):
+            raise UsageError(
+                f"{path}: would be replaced by what is made from it; name another file"
+            )
     for path in paths_of(output, form):
         spare_existing(path, force)
     click.echo(convert(capture, output, form, known.sha256() if known else None), err=True)

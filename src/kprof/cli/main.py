@@ -10,6 +10,7 @@ import gc
 import importlib
 import keyword
 import os
+import signal
 import sys
 
 import click
@@ -70,11 +71,18 @@ def kprof_command() -> None:
     """
 
 
+def _terminate(signum: int, frame: object) -> None:  # noqa: ARG001
+    """SIGTERM ends a verb as an exception does: what it has begun is put in order."""
+    raise SystemExit(128 + signum)
+
+
 def main() -> None:
     """Run the command line; the process exits with the code that says how it went."""
     for name in ("stdout", "stderr"):  # closed by the caller: what goes there goes nowhere
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(100_000)  # most verbs end before a collection would free anything
     try:
         code = kprof_command.main(prog_name="kprof", standalone_mode=False)

@@ -29,18 +29,18 @@ def command(dump: str, **options: Any) -> None:
         if (error.name or "").partition(".")[0] != "textual":
             raise
         raise MissingExtraError("kprof tui", "tui") from error
-    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
-        if stream is None or not stream.isatty():
-            raise UsageError(
-                f"standard {name} is no terminal, which the browser needs; expected kprof tui in a "
-                "terminal (kprof report and kprof annotate write text)"
-            )
     from kprof.analysis.calls import timeline
     from kprof.analysis.summary import summarise
     from kprof.cli.page import source_root
     from kprof.report.annotate import source_places
 
     capture, name_file = open_with_names(dump, **options)
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
+        if stream is None or not stream.isatty():
+            raise UsageError(
+                f"standard {name} is no terminal, which the browser needs; expected kprof tui in a "
+                "terminal (kprof report and kprof annotate write text)"
+            )
     root = source_root(dump, options["names"], capture)
     places = source_places(name_file, root) if root else {}
     Browser(timeline(capture, name_file), summarise(capture, name_file), places).run()

@@ -36,7 +36,13 @@ import click
 @click.option("--names", metavar="FILE", help="Name file of the code: its digest is recorded.")
 @click.option("--send", multiple=True, metavar="TEXT", help=r"Type this first, such as 'G 2000\r'.")
 @click.option("--expect", multiple=True, metavar="TEXT", help="Then wait for this.")
-@click.option("--send-delay", type=float, default=0, metavar="MS", help="Pause a typed character.")
+@click.option(
+    "--send-delay",
+    type=click.FloatRange(0, 60_000),
+    default=0,
+    metavar="MS",
+    help="Pause a typed character.",
+)
 @click.option("--ask", default="", metavar="TEXT", help="Dumps: type this for each missing part.")
 @click.option("--addr", metavar="N", default="0", help="Without the agent: address of the RAM.")
 @click.option("--banks", metavar="N,N,N,N,N", help="Its five banks' addresses.")
@@ -56,8 +62,11 @@ def command(**options: object) -> None:
     PORT is a device or a URL of pyserial (socket://, rfc2217://, loop://). What arrives is checked,
     asked for again where it is damaged, and kept in FILE.part if the upload cannot be finished.
 
+    In TEXT \\r, \\n, \\t, \\e (escape), \\xHH and \\\\ stand for characters. An option that the
+    protocol does not use is refused.
+
     Exit code: 0 done, 2 misused, 3 the port cannot be opened, 4 nobody answers, 5 failed (what
-    arrived is kept), 6 verification failed, 130 interrupted.
+    arrived is kept), 6 verification failed, 130 interrupted, 143 terminated (SIGTERM).
 
     \b
     Example:
@@ -67,6 +76,9 @@ def command(**options: object) -> None:
       kprof upload socket://localhost:3333 -o dump.bin --proto gdb --addr 0x20000000
       kprof upload /dev/ttyUSB0 -o dump.bin --proto hexdump --ask 'd {addr:x} {end:x}\\r'
     """
+    from click.core import ParameterSource
+
     from kprof.cli.uploading import upload
 
-    upload(options)
+    source = click.get_current_context().get_parameter_source
+    upload(options, {name for name in options if source(name) is not ParameterSource.DEFAULT})

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from kprof.cli.line_log import line_log
 from kprof.cli.meter import Meter
-from kprof.errors import FileAccessError, UsageError
-from kprof.files import explain
+from kprof.cli.upload_applies import check_options
+from kprof.errors import UsageError
+from kprof.upload.ask import fill
 from kprof.upload.host import HostOptions
 from kprof.upload.memory_session import MemoryOptions, fetch_memory
+from kprof.upload.partial import check_output
 from kprof.upload.progress import Progress, Rater, progress_text
 from kprof.upload.prompt import Greeting, parse_typed
-from kprof.upload.session import UploadOptions, UploadResult, fetch
-
-Trace = Callable[[str], None]
+from kprof.upload.session import UploadOptions, UploadResult, fetch, names_digest
 
 
 class UploadMeter:
@@ -35,13 +36,17 @@ class UploadMeter:
         self._now = progress.now
         if not progress.total and progress.phase != "notice":
             return
+        if progress.phase == "notice":
+            self.say(progress.note)
+            return
         if self._meter is None:
             self._meter = Meter(self._stream, lambda: self._now)
-        if progress.phase == "notice":
-            self._meter.say(progress.note)
-        else:
-            note = progress_text(progress, *self._rater.add(progress))
-            self._meter.show(progress.phase, progress.done, progress.total, note)
+        note = progress_text(progress, *self._rater.add(progress))
+        self._meter.show(progress.phase, progress.done, progress.total, note)
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence that stays."""
+        (self._meter or Meter(self._stream)).say(sentence)
 
     def end(self) -> None:
         """Clear the line that is drawn."""
@@ -49,28 +54,44 @@ class UploadMeter:
             self._meter.end()
 
 
-def upload(options: Mapping[str, Any]) -> None:
+def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     """Run `kprof upload` with its command line's options.
+
+    What can be refused is refused before the port is opened: opening it may reset the board.
+
+    Parameters
+    ----------
+    given
+        The names of the options that are on the command line.
 
     Raises
     ------
     KprofError
     """
-    meter = UploadMeter(sys.stderr)
-    with _traced(options["trace_line"]) as trace:
-        try:
-            if options["proto"] == "kpr1":
-                agent = agent_options(options, trace)
-                result = fetch(options["port"], options["output"], agent, meter)
-            else:
-                memory = memory_options(options, trace)
-                result = fetch_memory(options["port"], options["output"], memory, meter)
-        finally:
-            meter.end()
+    check_options(options["proto"], given)
+    out, meter = Path(options["output"]), UploadMeter(sys.stderr)
+    wanted: UploadOptions | MemoryOptions
+    wanted = agent_options(options) if options["proto"] == "kpr1" else memory_options(options)
+    resumable = not isinstance(wanted, MemoryOptions) or wanted.resumable
+    check_output(out, resume=wanted.resume, force=wanted.force, resumable=resumable)
+    names_digest(wanted.names)
+    try:
+        with line_log(options["trace_line"], meter.say) as trace:
+            result = _fetch(options["port"], out, replace(wanted, trace=trace), meter)
+    finally:
+        meter.end()
     click.echo(f"kprof: {outcome(result)}", err=True)
 
 
-def agent_options(options: Mapping[str, Any], trace: Trace | None) -> UploadOptions:
+def _fetch(
+    port: str, out: Path, wanted: UploadOptions | MemoryOptions, meter: UploadMeter
+) -> UploadResult:
+    if isinstance(wanted, MemoryOptions):
+        return fetch_memory(port, out, wanted, meter)
+    return fetch(port, out, wanted, meter)
+
+
+def agent_options(options: Mapping[str, Any]) -> UploadOptions:
     """The options of an upload from the agent."""
     return UploadOptions(
         host=HostOptions(
@@ -82,16 +103,17 @@ def agent_options(options: Mapping[str, Any], trace: Trace | None) -> UploadOpti
             goodbye=not options["stay"],
         ),
         greeting=_greeting(options),
-        names=Path(options["names"]) if options["names"] else None,
+        names=_names(options),
         resume=options["resume"],
         force=options["force"],
-        trace=trace,
     )
 
 
-def memory_options(options: Mapping[str, Any], trace: Trace | None) -> MemoryOptions:
+def memory_options(options: Mapping[str, Any]) -> MemoryOptions:
     """The options of an upload from a board without the agent."""
     banks = (options["banks"] or "").split(",") if options["banks"] else []
+    if options["ask"]:
+        parse_typed(fill(options["ask"], 0, 1))
     return MemoryOptions(
         proto=options["proto"],
         records=options["records"],
@@ -106,10 +128,9 @@ def memory_options(options: Mapping[str, Any], trace: Trace | None) -> MemoryOpt
         verify=options["verify"],
         little=options["little"],
         stay=options["stay"],
-        names=Path(options["names"]) if options["names"] else None,
+        names=_names(options),
         resume=options["resume"],
         force=options["force"],
-        trace=trace,
     )
 
 
@@ -119,6 +140,10 @@ def _greeting(options: Mapping[str, Any]) -> Greeting:
         expected=tuple(parse_typed(text) for text in options["expect"]),
         delay_s=options["send_delay"] / 1000,
     )
+
+
+def _names(options: Mapping[str, Any]) -> Path | None:
+    return Path(options["names"]) if options["names"] else None
 
 
 def _number(option: str, text: str) -> int:
@@ -139,17 +164,3 @@ def outcome(result: UploadResult) -> str:
         f"{result.out}: {result.valid:,} events in {result.records:,} records from "
         f"'{result.board}' in {result.seconds:.1f} s{retries}{checked}"
     )
-
-
-@contextlib.contextmanager
-def _traced(path: str | None) -> Iterator[Any]:
-    """A function that writes lines into a log; None without a path."""
-    if not path:
-        yield None
-        return
-    try:
-        stream = Path(path).open("w", encoding="ascii", buffering=1)  # noqa: SIM115
-    except OSError as error:
-        raise FileAccessError(explain(path, "write", error)) from error
-    with stream:
-        yield lambda text: stream.write(f"{text}\n")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kprof.errors import FileAccessError, UsageError
-from kprof.files import write_bytes, write_text
+from kprof.files import is_there, write_bytes, write_text
 from kprof.instrument.batch import (
     Instrumented,
     Options,
@@ -105,7 +105,7 @@ def run(job: Job) -> Outcome:
     elif done:
         write_copies(done, Path(str(job.output)))
     if job.header:
-        names = read_names(job.names) if job.names.exists() else NameFile()
+        names = read_names(job.names) if is_there(job.names) else NameFile()
         write_text(job.header, profile_header(names.entries, target))
     return Outcome(output, tuple(_notices(done, job, target)), _missed(done))
 
@@ -134,7 +134,7 @@ def _diff(job: Job, target: Target) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         # A dry run promises no tags: it allocates them in a copy of the name file.
         names = Path(folder) / job.names.name
-        if job.names.exists():
+        if is_there(job.names):
             write_text(names, read_names(job.names).text)
         done = instrument_files(job.files, _options(job, target, names, Path(folder)))
     text = "".join(_unified(item) for item in done)
@@ -170,7 +170,7 @@ def _restore(job: Job) -> Outcome:
         raise UsageError("no folder for the sources; expected -o FOLDER")
     targets = output_paths(job.files, Path(job.output))
     for target in targets:
-        if target.exists():
+        if is_there(target, "write"):
             raise FileAccessError(f"{target}: exists; remove it, or name another folder")
     for target, (_, text) in zip(targets, texts, strict=True):
         write_bytes(target, encode(text))

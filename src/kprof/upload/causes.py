@@ -28,6 +28,19 @@ def explain_open(path: str, code: int, reason: str) -> str:
     return f"{path}: cannot open: {reason.lower()}"
 
 
+def explain_url(url: str, error: Exception) -> str:
+    """Why pyserial could not open `url`: the cause itself where there is one."""
+    if isinstance(error, LookupError | TypeError):
+        return f"{url}: cannot open: what follows its ? or / is none of pyserial's options"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno:
+            reason = (cause.strerror or str(cause)).lower()
+            return f"{url}: cannot open: {reason} (is the server there, the name right?)"
+        cause = cause.__cause__ or cause.__context__
+    return f"{url}: cannot open: {str(error).lower()}"
+
+
 def explain_busy(path: str) -> str:
     """Who has `path` open."""
     holders = holders_of(path)

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from kprof.errors import UsageError
+from kprof.upload.ask import fill
 from kprof.upload.dumplines import Parser, Piece
 from kprof.upload.failures import NoAnswerError, PortError, TransferError, VerifyError
 from kprof.upload.kept import check_kept, differing
@@ -59,13 +59,7 @@ class DumpOptions:
         UsageError
             The template is wrong.
         """
-        try:
-            return self.ask.format(addr=addr, count=count, end=addr + count - 1)
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise UsageError(
-                f"--ask '{self.ask}': {error}; expected {{addr}}, {{count}} or {{end}}, such as "
-                r"'md.b {addr:x} {count:x}\r'"
-            ) from error
+        return fill(self.ask, addr, count)
 
 
 class Dumper:

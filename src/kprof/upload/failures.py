@@ -37,3 +37,9 @@ class InterruptedUploadError(UploadError):
     """The user stopped it; what arrived is kept."""
 
     exit_code = 130
+
+
+class TerminatedUploadError(InterruptedUploadError):
+    """SIGTERM stopped it; what arrived is kept."""
+
+    exit_code = 143

@@ -59,7 +59,11 @@ class Image:
         self._have[first:last] = b"\1" * (last - first)
         self._held += last - first - before
         if self._sink:
-            self._sink(first * RECORD_BYTES, data)
+            try:
+                self._sink(first * RECORD_BYTES, data)
+            except Exception:
+                self.forget(first, last - first)  # what could not be kept is not there
+                raise
         return last - first - before
 
     def forget(self, first: int, count: int) -> None:

@@ -42,6 +42,11 @@ class Layout:
                 f"--banks names {len(self.banks)} addresses; expected 5: time 23-16, 15-8, 7-0, "
                 "tag 15-8, 7-0"
             )
+        if len(set(self.banks)) != len(self.banks):
+            raise UsageError(
+                f"--banks {','.join(f'{bank:#x}' for bank in self.banks)}: names an address twice; "
+                "expected one for each of the five RAMs"
+            )
         if self.stride < 1 or self.records < 1 or min((self.addr, *self.banks)) < 0:
             raise UsageError("--addr, --banks: expected 0 or more; --stride, --records: 1 or more")
         if self.records * RECORD_BYTES * self.stride > MAX_BYTES:

@@ -285,6 +285,8 @@ class _Fetcher:
             end = len(complete) if end < 0 else end
             image.put(at, data[at * RECORD_BYTES : end * RECORD_BYTES])
             at = complete.find(1, end)
+        if image.complete:
+            self._partial.save(self._board(), image)
         return image
 
     def _kept(self, error: UploadError, memory: Memory) -> UploadError:

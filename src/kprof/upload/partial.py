@@ -18,6 +18,7 @@ from typing import Any
 
 from kprof.errors import FileAccessError, KprofError, UsageError
 from kprof.files import explain, spare_existing, write_text
+from kprof.upload.failures import TransferError
 from kprof.upload.image import RECORD_BYTES, Image
 
 SAVE_EVERY_S = 1.0
@@ -109,6 +110,32 @@ class Partial:
                 path.unlink(missing_ok=True)
 
 
+def check_output(out: Path, *, resume: bool, force: bool, resumable: bool = True) -> None:
+    """Refuse an output as `partial_files` would, before anything is opened or changed.
+
+    Raises
+    ------
+    UsageError, FileAccessError
+        See `partial_files`.
+    """
+    _check_name(out, force=force)
+    path = Path(f"{out}.part")
+    try:
+        begun = path.stat().st_size > 0
+    except FileNotFoundError:
+        begun = False
+        if not out.parent.is_dir():
+            raise FileAccessError(
+                f"{out}: cannot write: its folder is not there (make it, or name another place)"
+            ) from None
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+    if begun and not (resume or force):
+        raise _unfinished(path, resumable=resumable)
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise FileAccessError(f"{out}: cannot write: permission denied (name another place for it)")
+
+
 @contextlib.contextmanager
 def partial_files(
     out: Path, *, resume: bool, force: bool, resumable: bool = True
@@ -127,21 +154,17 @@ def partial_files(
         `resume` nor `force` says what to do; another upload writes it now.
     FileAccessError
         The folder cannot be written.
+    TransferError
+        Inside the block a `FileAccessError` came up: the disk is full, or gone.
     """
-    if out.exists() and not out.is_file():
-        kind = "a folder" if out.is_dir() else "a device or a pipe"
-        raise FileAccessError(f"{out}: is {kind}; expected the name of a file to write")
-    spare_existing(out, force)
+    _check_name(out, force=force)
     path = Path(f"{out}.part")
     may_exist = resume or force or _is_empty(path)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if may_exist else os.O_EXCL)
     try:
         descriptor = os.open(path, flags, 0o666)
     except FileExistsError as error:
-        raise UsageError(
-            f"{path}: an unfinished upload is there "
-            f"({'--resume goes on with it, ' if resumable else ''}-f begins anew)"
-        ) from error
+        raise _unfinished(path, resumable=resumable) from error
     except OSError as error:
         raise FileAccessError(explain(path, "write", error)) from error
     try:
@@ -158,12 +181,36 @@ def partial_files(
                 raise FileAccessError(explain(path, "write", error)) from error
         try:
             yield partial
-        except KprofError:
-            if os.fstat(descriptor).st_size == 0:
+        except KprofError as error:
+            disk = isinstance(error, FileAccessError)
+            kept = os.fstat(descriptor).st_size > 0 and (partial.list_path.exists() or not disk)
+            if not kept:
                 partial.remove()
+            if disk:
+                what = f"what arrived is kept in {path}"
+                what += " (--resume goes on with it)" if resumable else ""
+                raise TransferError(f"{error}; {what if kept else 'nothing is kept'}") from error
             raise
     finally:
         os.close(descriptor)
+
+
+def _check_name(out: Path, *, force: bool) -> None:
+    try:
+        if out.is_dir():
+            raise FileAccessError(f"{out}: is a folder; expected the name of a file to write")
+        if out.exists() and not out.is_file():
+            raise FileAccessError(
+                f"{out}: is a device or a pipe; expected the name of a file to write"
+            )
+    except OSError as error:
+        raise FileAccessError(explain(out, "write", error)) from error
+    spare_existing(out, force)
+
+
+def _unfinished(path: Path, *, resumable: bool) -> UsageError:
+    resuming = "--resume goes on with it, " if resumable else ""
+    return UsageError(f"{path}: an unfinished upload is there ({resuming}-f begins anew)")
 
 
 def _is_empty(path: Path) -> bool:

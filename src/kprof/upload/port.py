@@ -17,7 +17,13 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kprof.upload.causes import explain_busy, explain_lost, explain_open, explain_stalled
+from kprof.upload.causes import (
+    explain_busy,
+    explain_lost,
+    explain_open,
+    explain_stalled,
+    explain_url,
+)
 from kprof.upload.failures import PortError
 
 if TYPE_CHECKING:
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 
 WRITE_TIMEOUT_S = 5.0
 _READ_S = 0.02
+_SERVERS = ("socket", "rfc2217")
 
 
 class Port:
@@ -114,6 +121,7 @@ def open_port(name: str, baud: int) -> Iterator[Port]:
         It cannot be opened; the message names the cause and the remedy.
     """
     if "://" in name:
+        _check_url(name)
         with _opened(name, baud) as device:
             yield Port(name, device)
         return
@@ -127,6 +135,23 @@ def open_port(name: str, baud: int) -> Iterator[Port]:
                 fcntl.ioctl(device.fileno(), termios.TIOCNXCL)
 
 
+def _check_url(url: str) -> None:
+    """Refuse a URL of a server that names no port."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme not in _SERVERS or (parts.hostname and parts.port)
+    except ValueError:
+        whole = False
+    if not whole:
+        kind = url.partition("://")[0]
+        raise PortError(
+            f"{url}: names no server and port; expected {kind}://HOST:PORT, such as "
+            f"{kind}://localhost:4001"
+        )
+
+
 @contextlib.contextmanager
 def _opened(name: str, baud: int) -> Iterator[Any]:
     import serial
@@ -135,11 +160,11 @@ def _opened(name: str, baud: int) -> Iterator[Any]:
     limit = {} if name.startswith("rfc2217:") else {"write_timeout": WRITE_TIMEOUT_S}
     try:
         device = serial.serial_for_url(name, baudrate=baud, timeout=_READ_S, **limit)
-    except serial.SerialException as error:
-        code = error.errno or 0
+    except (ValueError, OSError, LookupError, TypeError, termios.error) as error:
+        if "://" in name:
+            raise PortError(explain_url(name, error)) from error
+        code = getattr(error, "errno", None) or 0
         raise PortError(explain_open(name, code, _reason(error, code))) from error
-    except (ValueError, OSError, termios.error) as error:
-        raise PortError(f"{name}: cannot open: {error}") from error
     try:
         yield device
     finally:

@@ -6,7 +6,7 @@ is slow; after each the text of the same place in `Greeting.expected` is waited 
 
 from __future__ import annotations
 
-import codecs
+import re
 from dataclasses import dataclass
 
 from kprof.errors import UsageError
@@ -14,6 +14,8 @@ from kprof.upload.failures import InterruptedUploadError, NoAnswerError
 from kprof.upload.talk import Receive, Send, Talk
 
 EXPECT_S = 10.0
+ESCAPES = {"r": b"\r", "n": b"\n", "t": b"\t", "e": b"\x1b", "\\": b"\\"}
+_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|.?)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -35,22 +37,26 @@ class Greeting:
 
 
 def parse_typed(text: str) -> bytes:
-    r"""The bytes of an option's text, with ``\r``, ``\n``, ``\t``, ``\e``, ``\xHH`` and ``\\``.
+    r"""The bytes of an option's text: UTF-8, with the escapes of `ESCAPES`, ``\xHH`` and ``\\``.
 
     Raises
     ------
     UsageError
-        An escape is not complete.
+        An escape is not complete, or none of these.
     """
-    try:
-        value: bytes = codecs.decode(text.replace(r"\e", r"\x1b"), "unicode_escape").encode(
-            "latin-1"
-        )
-    except (UnicodeError, ValueError) as error:
-        raise UsageError(
-            rf"'{text}': cannot be typed: {error} (write \r, \n, \xHH for characters)"
-        ) from error
-    return value
+
+    typed, at = b"", 0
+    for escape in _ESCAPE.finditer(text):
+        code = escape[1]
+        if len(code) < 3 and code not in ESCAPES:
+            raise UsageError(
+                rf"'{text}': {escape[0]} cannot be typed; expected \r, \n, \t, \e, \xHH or \\ "
+                r"(\\ is a backslash itself)"
+            )
+        typed += text[at : escape.start()].encode("utf-8", "surrogateescape")
+        typed += ESCAPES[code] if code in ESCAPES else bytes((int(code[1:], 16),))
+        at = escape.end()
+    return typed + text[at:].encode("utf-8", "surrogateescape")
 
 
 def greet(greeting: Greeting) -> Talk[bytes]:

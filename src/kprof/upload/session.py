@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import kprof
+from kprof.errors import FileAccessError
 from kprof.upload.failures import (
     InterruptedUploadError,
     NoAnswerError,
     PortError,
+    TerminatedUploadError,
     TransferError,
     VerifyError,
 )
@@ -139,6 +141,7 @@ def fetch_over(
                 "verified": fetched.verified,
             },
         }
+        partial.save(_board(fetched.info), fetched.image)
         valid = write_upload(out, fetched.info, fetched.image, metadata, digest)
         partial.remove()
     return UploadResult(
@@ -196,21 +199,32 @@ def write_upload(
 
 @contextlib.contextmanager
 def interrupts_counted() -> Iterator[Callable[[], int]]:
-    """Count Ctrl-C instead of ending for it; in another thread than the main one: count nothing."""
-    count = 0
+    """Count Ctrl-C and SIGTERM instead of ending for them; in another thread than the main one:
+    count nothing.
+
+    Raises
+    ------
+    TerminatedUploadError
+        In the place of `InterruptedUploadError`, where SIGTERM has come.
+    """
+    came: list[int] = []
 
     def note(signum: int, frame: object) -> None:  # noqa: ARG001
-        nonlocal count
-        count += 1
+        came.append(signum)
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: 0
         return
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: count
+        yield lambda: len(came)
+    except InterruptedUploadError as error:
+        if signal.SIGTERM in came:
+            raise TerminatedUploadError(str(error)) from error
+        raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _converse(
@@ -240,6 +254,12 @@ def _converse(
     try:
         converse(greet(options.greeting), line, interrupts)
         return converse(host.run(), line, interrupts)
+    except FileAccessError:
+        image = getattr(host, "image", None)
+        if image is not None:
+            with contextlib.suppress(FileAccessError):
+                partial.save(_board(host.info), image)
+        raise
     except (TransferError, VerifyError, InterruptedUploadError, NoAnswerError, PortError) as error:
         image = getattr(host, "image", None)
         if image is None or not image.held:

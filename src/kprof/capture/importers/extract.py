@@ -2,8 +2,8 @@
 
 The EPROM is selected when /CE falls; its address is the event's tag. The address is looked at
 `settle` ticks later and again `confirm` ticks after that: it must be the same, wholly known, and
-the EPROM still be selected; else the read is counted as unstable (or short) and is no event. The
-event's time is that of the falling edge.
+the EPROM still be selected; else the read is counted as unstable (or short) and is no event; so is
+one that the end of the recording cuts short. The event's time is that of the falling edge.
 """
 
 from __future__ import annotations
@@ -47,14 +47,13 @@ class Rules:
 
 @dataclass
 class Counts:
-    """What came of the reads so far."""
+    """What came of the reads so far: each is an event, unstable, too short, or ignored."""
 
     reads: int = 0
     events: int = 0
     unstable: int = 0
     short: int = 0
     ignored: int = 0
-    cut: int = 0
     ticks: int = 0
     first: int | None = field(default=None, repr=False)
 
@@ -88,9 +87,9 @@ def find_events(
         times, words = times[keep:], words[keep:]
     if len(times):
         counts.ticks = int(times[-1])
-        falls = _falls(words, rules)
-        counts.cut = len(falls)
-        counts.reads += counts.cut
+        cut = len(_falls(words, rules))  # the recording ends before their second look
+        counts.short += cut
+        counts.reads += cut
 
 
 def _falls(words: NDArray[np.uint64], rules: Rules) -> NDArray[np.intp]:

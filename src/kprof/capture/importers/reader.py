@@ -7,6 +7,7 @@ the level is not known. The last block ends with an entry at the time where the 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,27 @@ def parse_hertz(text: str, source: str) -> Fraction:
             "it: --samplerate 24MHz)"
         )
     return Fraction(rate)
+
+
+def chosen_rate(
+    told: str | None, stated: str | None, source: str
+) -> tuple[Fraction | None, tuple[str, ...]]:
+    """The sample rate that the user tells, else the file's; a warning where they differ.
+
+    Raises
+    ------
+    CaptureError
+        It is none.
+    """
+    text = told or stated
+    if text is None:
+        return None, ()
+    rate = parse_hertz(text, source)
+    with contextlib.suppress(CaptureError):
+        if told and stated and parse_hertz(stated, source) != rate:
+            said = f"{source}: says {stated.strip()}; --samplerate {told} is taken instead"
+            return rate, (said,)
+    return rate, ()
 
 
 def changes_only(times: NDArray[np.int64], words: NDArray[np.uint64], before: int | None) -> Block:

@@ -225,10 +225,18 @@ def _final(info: CaptureInfo, counts: Counts) -> CaptureInfo:
 
 
 def _warnings(source: str, counts: Counts) -> tuple[str, ...]:
-    if counts.lost * 100 <= counts.reads:
-        return ()
-    cause = "the address was not steady" if counts.unstable >= counts.short else "/CE rose too soon"
-    return (
-        f"{source}: {counts.lost} of {counts.reads} reads gave no tag: {cause} (try another "
-        "--settle, or a higher sample rate)",
-    )
+    said = []
+    if counts.lost * 100 > counts.reads:
+        cause = (
+            "/CE rose too soon" if counts.unstable < counts.short else "the address was not steady"
+        )
+        said.append(
+            f"{source}: {counts.lost} of {counts.reads} reads gave no tag: {cause} (try another "
+            "--settle, or a higher sample rate)"
+        )
+    if not counts.events and counts.ignored:
+        said.append(
+            f"{source}: no event is left: {counts.ignored} of {counts.reads} reads have tags that "
+            "--ignore names"
+        )
+    return tuple(said)

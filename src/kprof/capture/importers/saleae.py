@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.capture.importers.reader import MAX_TICKS, Block, Recording, parse_hertz
+from kprof.capture.importers.reader import MAX_TICKS, Block, Recording, chosen_rate
 from kprof.errors import CaptureError
 
 MAGIC = b"<SALEAE>"
@@ -58,14 +58,16 @@ class SaleaeReader:
             rates |= {stated} - {0.0}
             chunks = max(chunks, count)
         rate: Fraction | None = None
+        warnings: tuple[str, ...] = ()
         if samplerate:
-            rate = parse_hertz(samplerate, str(paths[0]))
+            known = f"{rates.pop():.12g} Hz" if len(rates) == 1 else None
+            rate, warnings = chosen_rate(samplerate, known, str(paths[0]))
         elif len(rates) == 1:
             rate = Fraction(rates.pop()).limit_denominator(1000)
         self._clock = rate or Fraction(_NANO)
-        warnings: tuple[str, ...] = ()
         if chunks > 1:
-            warnings = (f"{paths[0]}: the recording has {chunks - 1} gaps; reads in them are lost",)
+            said = f"{paths[0]}: the recording has {chunks - 1} gaps; reads in them are lost"
+            warnings = (*warnings, said)
         names = tuple(file.name for file in self._files)
         self.recording = Recording(
             "Saleae binary export", names, self._clock, 1 if rate else None, warnings

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.capture.importers.reader import Block, Recording, parse_hertz
+from kprof.capture.importers.reader import Block, Recording, chosen_rate
 from kprof.errors import CaptureError
 
 _PART = 4 << 20  # bytes decompressed at a time
@@ -54,9 +54,10 @@ class SigrokReader:
                 f"{path}: is damaged: it names channel {self._bits[-1] + 1} in samples of "
                 f"{self._unit} bytes"
             )
-        rate = parse_hertz(samplerate or values.get("samplerate", ""), str(path))
+        rate, warnings = chosen_rate(samplerate, values.get("samplerate", ""), str(path))
+        assert rate is not None  # one was stated, if an empty one
         names = tuple(name for _, name in probes)
-        self.recording = Recording("sigrok session file", names, rate, 1)
+        self.recording = Recording("sigrok session file", names, rate, 1, warnings)
 
     def blocks(self, wanted: Sequence[int]) -> Iterator[Block]:
         """See `kprof.capture.importers.reader.Reader`."""

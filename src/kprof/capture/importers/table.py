@@ -30,7 +30,7 @@ from kprof.capture.importers.reader import (
     Block,
     Recording,
     changes_only,
-    parse_hertz,
+    chosen_rate,
 )
 from kprof.errors import CaptureError
 
@@ -67,15 +67,16 @@ class TableReader:
     def __init__(self, path: Path, samplerate: str | None = None) -> None:
         self._path = path
         with path.open("rb") as stream:
-            self._layout = _layout(stream.read(1 << 18), str(path), samplerate)
-        rate = self._layout.rate
+            head = stream.read(1 << 18)
+        rate, warnings = chosen_rate(samplerate, _stated_rate(head), str(path))
+        self._layout = _layout(head, str(path), rate)
         if rate is None and not self._layout.timed:
             raise CaptureError(
                 f"{path}: has neither times nor a sample rate (say it: --samplerate)"
             )
         self._clock = rate or Fraction(_NANO)
         self.recording = Recording(
-            "CSV table", self._layout.names, self._clock, 1 if rate else None
+            "CSV table", self._layout.names, self._clock, 1 if rate else None, warnings
         )
 
     def blocks(self, wanted: Sequence[int]) -> Iterator[Block]:
@@ -208,16 +209,25 @@ def _level(cell: str) -> int:
     return level
 
 
-def _layout(head: bytes, source: str, samplerate: str | None) -> _Layout:
+def _stated_rate(head: bytes) -> str | None:
+    """The sample rate in the comments before the first row."""
+    for raw in head.split(b"\n"):
+        line = raw.decode("utf-8-sig", "replace").strip()
+        if line and not line.startswith(";"):
+            return None
+        stated = _RATE.search(line)
+        if stated:
+            return stated[1]
+    return None
+
+
+def _layout(head: bytes, source: str, rate: Fraction | None) -> _Layout:
     names: list[str] = []
-    rate = parse_hertz(samplerate, source) if samplerate else None
     offset = 0
     for raw in head.split(b"\n"):
         line = raw.decode("utf-8-sig" if offset == 0 else "utf-8", "replace").strip()
         if line.startswith(";") or not line:
-            stated, named = _RATE.search(line), _CHANNELS.search(line)
-            if stated and rate is None:
-                rate = parse_hertz(stated[1], source)
+            named = _CHANNELS.search(line)
             names = [name.strip() for name in named[1].split(",")] if named else names
             offset += len(raw) + 1
             continue

@@ -28,17 +28,19 @@ from kprof.capture.importers.reader import (
     Block,
     Recording,
     changes_only,
-    parse_hertz,
+    chosen_rate,
 )
 from kprof.errors import CaptureError
 
 _PART = 1 << 20
 _MAX_HEADER = 16 << 20
+_TAIL = 1 << 16
 _UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15}
 _TIMESCALE = re.compile(rb"\$timescale\s+(1|10|100)\s*([munpf]?s)\s+\$end")
 _VAR = re.compile(rb"\$var\s+\S+\s+([0-9]{1,6})\s+(\S{1,64})\s+(.*?)\s*\$end", re.DOTALL)
 _RATE = re.compile(rb"\bat\s+([0-9.]{1,20}\s*[kMG]?Hz)")
 _COMMENT = re.compile(rb"\$comment\b.*?\$end\b", re.DOTALL)
+_MARK = re.compile(rb"#[0-9]{1,18}")
 _NANO = 10**9
 
 
@@ -58,6 +60,9 @@ class VcdReader:
         self._path = path
         with path.open("rb") as stream:
             header, self._body = _header(stream, str(path))
+            ending = _ending(stream, self._body)
+        self._end, self._end_time = ending.whole, ending.time
+        warnings = ending.warnings(str(path))
         self._bits: list[_Bit] = []
         names: list[str] = []
         for size, identifier, reference in _VAR.findall(_COMMENT.sub(b" ", header)):
@@ -76,13 +81,15 @@ class VcdReader:
             raise CaptureError(f"{path}: has no $timescale; expected one such as 1 ns")
         self._tick = Fraction(int(scale[1]), 10 ** _UNITS[scale[2].decode()])
         stated = _RATE.search(header)
-        if samplerate is None and stated is not None:
-            samplerate = stated[1].decode()
-        rate = parse_hertz(samplerate, str(path)) if samplerate else None
+        rate, overridden = chosen_rate(samplerate, stated and stated[1].decode(), str(path))
         # Times become samples, or ticks of at least 1 ns, so that they fit in a capture.
         self._clock = rate or min(1 / self._tick, Fraction(_NANO))
         self.recording = Recording(
-            "value change dump", tuple(names), self._clock, 1 if rate else None
+            "value change dump",
+            tuple(names),
+            self._clock,
+            1 if rate else None,
+            overridden + warnings,
         )
 
     def blocks(self, wanted: Sequence[int]) -> Iterator[Block]:
@@ -91,13 +98,14 @@ class VcdReader:
         before: int | None = None
         with self._path.open("rb") as stream:
             stream.seek(self._body)
-            for tokens in _token_parts(stream, str(self._path)):
+            for tokens in _token_parts(stream, self._end, str(self._path)):
                 times, words = changes_only(*decoder.decode(tokens), before)
                 if len(words):
                     before = int(words[-1])
                     yield self._ticks(times), words
         if before is not None:
-            yield self._ticks(np.array([decoder.time], np.int64)), np.array([before], np.uint64)
+            end = max(decoder.time, self._end_time)
+            yield self._ticks(np.array([end], np.int64)), np.array([before], np.uint64)
 
     def _ticks(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         factor = self._tick * self._clock
@@ -126,10 +134,57 @@ def _header(stream: BinaryIO, source: str) -> tuple[bytes, int]:
     raise CaptureError(f"{source}: its $enddefinitions is missing (is it cut off?)")
 
 
-def _token_parts(stream: BinaryIO, source: str) -> Iterator[bytes]:
-    """The body in parts that each end before a line with a time, else before a line."""
+@dataclass(frozen=True)
+class _Ending:
+    """How the file ends; there is no end mark, but every line ends with a line feed.
+
+    Attributes
+    ----------
+    whole
+        Where its last whole token ends.
+    time
+        The time that the token after that begins with; 0: it is none. It is no later than the time
+        that stood there.
+    last
+        The last whole time, as it stands there.
+    cut
+        Its last line does not end.
+    """
+
+    whole: int
+    time: int
+    last: str
+    cut: bool
+
+    def warnings(self, source: str) -> tuple[str, ...]:
+        """That it is cut off."""
+        if not self.cut:
+            return ()
+        last = f"; the last time in it is {self.last}" if self.last else ""
+        return (
+            f"{source}: seems to be cut off (copy or record it again): its last line has no line "
+            f"feed{last}",
+        )
+
+
+def _ending(stream: BinaryIO, body: int) -> _Ending:
+    size = stream.seek(0, 2)
+    stream.seek(max(body, size - _TAIL))
+    tail = stream.read()
+    if not tail or tail.endswith((b"\n", b"\r")):
+        return _Ending(size, 0, "", False)
+    tokens = re.findall(rb"[^\x00-\x20]+", tail)
+    part = tokens.pop() if tail[-1] > 32 and len(tokens) > 1 else b""
+    follows_vector = bool(tokens) and tokens[-1][:1] in (b"b", b"B", b"r", b"R")
+    time = int(part[1:]) if _MARK.fullmatch(part) and not follows_vector else 0
+    last = next((token.decode() for token in reversed(tokens) if _MARK.fullmatch(token)), "")
+    return _Ending(size - len(part), time, last, True)
+
+
+def _token_parts(stream: BinaryIO, end: int, source: str) -> Iterator[bytes]:
+    """The body up to `end` in parts that each end before a line with a time, else before a line."""
     left = b""
-    while data := stream.read(_PART):
+    while data := stream.read(min(_PART, end - stream.tell())):
         text = left + data
         cut = max(text.rfind(b"\n#"), 0) or text.rfind(b"\n") + 1
         if cut == 0 and len(text) > 2 * _PART:

@@ -1,0 +1,78 @@
+"""Which options of `kprof upload` go with which protocol: none is taken and then ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kprof.errors import UsageError
+
+_AGENT = ("kpr1",)
+_FILES = ("xmodem", "ymodem")
+_DUMPS = ("srec", "ihex", "hexdump")
+_MEMORY = (*_FILES, *_DUMPS, "gdb", "raw")
+
+# Option: its name in the message, and the protocols that use it.
+_FOR = {
+    "raw": ("--raw", _AGENT),
+    "valid_only": ("--valid-only", _AGENT),
+    "stay": ("--stay", (*_AGENT, "gdb")),
+    "ask": ("--ask", (*_DUMPS, "raw")),
+    "little": ("--little", ("hexdump",)),
+    "addr": ("--addr", _MEMORY),
+    "banks": ("--banks", _MEMORY),
+    "stride": ("--stride", _MEMORY),
+    "records": ("--records", _MEMORY),
+    "valid": ("--valid", _MEMORY),
+    "hz": ("--hz", _MEMORY),
+}
+_HINTS = {
+    "addr": "the agent knows its RAM",
+    "banks": "the agent knows its RAM",
+    "stride": "the agent knows its RAM",
+    "records": "the agent says how many there are",
+    "valid": "the agent says it; where it cannot: kprof convert --valid afterwards",
+    "hz": "the agent says it",
+}
+# Option: others that it makes useless, and why.
+_AGAINST = {
+    "ask": (("send", "expect", "send_delay"), "--ask types the commands itself"),
+    "banks": (("addr",), "the banks' addresses say where the RAM is"),
+}
+
+
+def check_options(proto: str, given: Collection[str]) -> None:
+    """Refuse the options that `proto` has no use for.
+
+    Parameters
+    ----------
+    given
+        The names of the options on the command line, such as ``send_delay``.
+
+    Raises
+    ------
+    UsageError
+        There is one; the message says what it is for.
+    """
+    for key, (option, protocols) in _FOR.items():
+        if key in given and proto not in protocols:
+            hint = f" ({_HINTS[key]})" if key in _HINTS else ""
+            raise UsageError(f"{option} is for --proto {_listed(protocols)}, not for {proto}{hint}")
+    for key, (others, why) in _AGAINST.items():
+        for other in others:
+            if key in given and other in given:
+                raise UsageError(f"{_option(other)} cannot be used with {_option(key)}: {why}")
+    if "send_delay" in given and "send" not in given:
+        raise UsageError("--send-delay is for --send, which is not given")
+    if proto != "kpr1" and {"base", "baud"} <= set(given):
+        raise UsageError(
+            f"--base and --baud: with --proto {proto} the rate does not change; expected one of "
+            "them"
+        )
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _option(key: str) -> str:
+    return f"--{key.replace('_', '-')}"

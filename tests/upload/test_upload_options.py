@@ -1,0 +1,90 @@
+"""Every option of `kprof upload` is used by the protocol, or refused in a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kprof.cli.upload import command
+from kprof.cli.upload_applies import check_options
+from kprof.errors import UsageError
+from kprof.upload.memory_session import PROTOCOLS
+
+ALWAYS = {"port", "output", "force", "base", "baud", "proto", "verify", "names"}
+ALWAYS |= {"send", "expect", "trace_line", "resume"}
+# By hand, from what the sessions do with them.
+USED = {
+    "kpr1": {"raw", "valid_only", "stay"},
+    "xmodem": set(),
+    "ymodem": set(),
+    "srec": {"ask"},
+    "ihex": {"ask"},
+    "hexdump": {"ask", "little"},
+    "gdb": {"stay"},
+    "raw": {"ask"},
+}
+MEMORY = {"addr", "banks", "stride", "records", "valid", "hz"}
+
+
+@pytest.mark.parametrize("proto", ["kpr1", *PROTOCOLS])
+def test_an_option_is_used_or_refused(proto: str) -> None:
+    used = ALWAYS | USED[proto] | (MEMORY if proto != "kpr1" else set())
+    for parameter in command.params:
+        name = parameter.name or ""
+        if name == "send_delay":
+            continue
+        if name in used:
+            check_options(proto, {name})
+            continue
+        with pytest.raises(UsageError, match=rf"^--{name.replace('_', '-')} is for --proto ") as no:
+            check_options(proto, {name})
+        assert f", not for {proto}" in str(no.value)
+
+
+@pytest.mark.parametrize(
+    ("proto", "given", "said"),
+    [
+        ("srec", {"ask", "send"}, "--send cannot be used with --ask: "),
+        ("srec", {"ask", "expect"}, "--expect cannot be used with --ask: "),
+        ("gdb", {"addr", "banks"}, "--addr cannot be used with --banks: "),
+        ("kpr1", {"send_delay"}, "--send-delay is for --send"),
+        ("gdb", {"base", "baud"}, "expected one of them"),
+        ("kpr1", {"valid"}, r"not for kpr1 \(the agent says it; .* kprof convert --valid"),
+        ("kpr1", {"ask"}, "^--ask is for --proto srec, ihex, hexdump or raw, not for kpr1$"),
+        ("srec", {"little"}, "^--little is for --proto hexdump, not for srec$"),
+    ],
+)
+def test_options_that_do_not_go_together(proto: str, given: set[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check_options(proto, given)
+
+
+def test_what_goes_together() -> None:
+    check_options("kpr1", {"base", "baud", "send", "expect", "send_delay"})
+    check_options("gdb", {"addr", "stride", "records", "valid", "hz", "send", "baud"})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--valid", "100"], "--valid is for --proto "),
+        (["--hz", "1000000"], "--hz is for --proto "),  # also where it is the default
+        (["--proto", "gdb", "--banks", "0,0,0,0,0"], "names an address twice"),
+        (["--proto", "srec", "--ask", "d {addr[0]}"], "{addr[0]"),
+        (["--proto", "srec", "--ask", r"d {addr}\q"], r"\q cannot be typed"),
+        (["--send", r"a\q"], r"\q cannot be typed"),
+        (["--proto", "gdb", "--valid", "20000"], "there are 16384 records"),
+        (["--proto", "gdb", "--records", "10", "--valid", "11"], "there are 10 records"),
+    ],
+)
+def test_refused_before_the_port_is_opened(options: list[str], said: str, tmp_path: Path) -> None:
+    runner = CliRunner()
+    done = runner.invoke(
+        command, ["/dev/ttyNone7", "-o", f"{tmp_path}/x", *options], standalone_mode=False
+    )
+    assert isinstance(done.exception, UsageError), done.exception
+    assert not isinstance(done.exception, click.ClickException)
+    assert said in str(done.exception)
