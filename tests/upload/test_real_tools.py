@@ -1,12 +1,15 @@
-"""Boards' ends that other people wrote: lrzsz over ptys, srec_cat's records, gdbserver."""
+"""Boards' ends that other people wrote: lrzsz over ptys, srec_cat's records, gdbserver, QEMU."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import socket
 import subprocess
+import threading
+import time
 import tty
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,5 +160,66 @@ def test_gdbserver_gives_its_memory(tmp_path: Path) -> None:
     finally:
         server.kill()
         server.communicate()
+    assert open_capture(tmp_path / "dump.bin").records.tobytes() == ram
+    assert result.verified == "twice"
+
+
+M68K = """
+volatile unsigned char event_ram[] = {
+#include "ram.inc"
+};
+void _start(void) { while (event_ram[0] != 0x5A) ; }
+"""
+
+
+@contextlib.contextmanager
+def _relayed(path: Path) -> Iterator[str]:
+    """A pseudo-terminal whose other end is the socket at `path`, as soon as somebody listens."""
+    with open_pty() as (board, name), socket.socket(socket.AF_UNIX) as link:
+        deadline = time.monotonic() + 20
+        while link.connect_ex(str(path)):
+            assert time.monotonic() < deadline, "nobody listens"
+            time.sleep(0.02)
+
+        def relay() -> None:
+            while True:
+                ready, _, _ = select.select([board, link], [], [], 20)
+                if not ready:
+                    return
+                for end in ready:
+                    data = os.read(board, 4096) if end == board else link.recv(4096)
+                    if not data:
+                        return
+                    if end is link:
+                        os.write(board, data)
+                    else:
+                        link.sendall(data)
+
+        thread = threading.Thread(target=relay, daemon=True)
+        thread.start()
+        yield name
+        link.shutdown(socket.SHUT_RDWR)
+        thread.join(20)
+
+
+def test_the_stub_of_qemu_gives_its_memory(tmp_path: Path) -> None:
+    qemu = _tool("qemu-m68k", "qemu-user")
+    cross, nm = _tool("m68k-linux-gnu-gcc", "gcc-m68k-linux-gnu"), "m68k-linux-gnu-nm"
+    ram = run_ram(16384)
+    (tmp_path / "ram.inc").write_text(",".join(map(str, ram)))
+    (tmp_path / "main.c").write_text(M68K)
+    program, stub = tmp_path / "program", tmp_path / "stub"
+    command = [cross, "-nostdlib", "-static", "-o", str(program), str(tmp_path / "main.c")]
+    subprocess.run(command, check=True, timeout=60)
+    symbols = subprocess.run([nm, program], capture_output=True, text=True, check=True).stdout
+    (address,) = (int(line.split()[0], 16) for line in symbols.splitlines() if "event_ram" in line)
+    server = subprocess.Popen([qemu, "-g", str(stub), str(program)], stderr=subprocess.DEVNULL)
+    try:
+        with _relayed(stub) as port:
+            options = MemoryOptions("gdb", addr=address, verify=True)
+            result = fetch_memory(port, tmp_path / "dump.bin", options)
+    finally:
+        server.kill()
+        server.wait()
     assert open_capture(tmp_path / "dump.bin").records.tobytes() == ram
     assert result.verified == "twice"
