@@ -13,13 +13,20 @@ What an earlier upload has kept is compared with what comes: with samples that a
 from __future__ import annotations
 
 import contextlib
+import copy
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kprof.upload.ask import fill
 from kprof.upload.dumplines import Parser, Piece
-from kprof.upload.failures import NoAnswerError, PortError, TransferError, VerifyError
+from kprof.upload.failures import (
+    InterruptedUploadError,
+    NoAnswerError,
+    PortError,
+    TransferError,
+    VerifyError,
+)
 from kprof.upload.kept import check_kept, differing
 from kprof.upload.layout import Memory
 from kprof.upload.prompt import Greeting, greet, parse_typed
@@ -78,6 +85,8 @@ class Dumper:
     ----------
     retries
         Commands that were typed again.
+    agreed
+        Two dumps agree on every byte.
     """
 
     def __init__(
@@ -90,6 +99,7 @@ class Dumper:
         self.memory = memory
         self.stream = Stream()
         self.retries = 0
+        self.agreed = False
         self._parser, self._options, self._tell = parser, options, tell
         self._resumed = memory.held > 0
 
@@ -108,6 +118,8 @@ class Dumper:
             The user stopped it.
         """
         options, memory = self._options, self.memory
+        again = bool(options.ask or options.greeting.sent)
+        complete: list[Memory] = []
         if options.ask:
             options.command(0, 1)
             yield from check_kept(memory, self._ask_again)
@@ -118,33 +130,47 @@ class Dumper:
                 yield from self._pass(memory)
                 if not memory.missing():
                     doubtful = self._parser.bad or memory.conflicts
-                    if doubtful and (options.ask or options.greeting.sent):
+                    if doubtful and again:
                         break  # a sum of 8 bits misses one damaged line in 256
+                    if memory.conflicts:
+                        memory.clear()
+                        raise VerifyError(
+                            "bytes came twice and were others the second time: of two runs, or "
+                            "damaged (dump again)"
+                        )
                     return
                 self.retries += 1
-                if memory.held == held or not (options.ask or options.greeting.sent):
+                if memory.held == held or not again:
                     break
             if memory.missing():
                 raise TransferError(self._gaps())
+            complete = [copy.deepcopy(memory)]
             memory.clear()
             self._resumed = False
-        yield from self._agreeing()
+        yield from self._agreeing(complete)
 
-    def _agreeing(self) -> Talk[None]:
-        """Passes until each byte has come twice the same."""
-        seen: list[Memory] = []
-        for number in range(MAX_PASSES):
+    def _agreeing(self, seen: list[Memory]) -> Talk[None]:
+        """Passes until each byte has come twice the same; `seen` are whole ones before."""
+        again = bool(self._options.ask or self._options.greeting.sent)
+        for number in range(len(seen), MAX_PASSES):
             found = Memory(self.memory.layout)
             try:
                 yield from self._pass(found, whole=number < 2)
             finally:  # of a pass that is broken off, too: it is kept
                 for before in seen:
                     self._put(self.memory, found.agreeing(before))
+            if self.memory.conflicts:
+                self.memory.clear()
+                raise VerifyError(
+                    "two dumps agree on other bytes than two before them: what is dumped changes, "
+                    "or the line is too bad for it"
+                )
             seen.append(found)
             if not self.memory.missing():
                 self.retries += max(0, number - 1)
+                self.agreed = True
                 return
-            if number and not (self._options.ask or self._options.greeting.sent):
+            if number and not again:
                 break
         if self.memory.held:
             raise VerifyError(f"the dumps do not agree with each other: {self._gaps()}")
@@ -181,22 +207,23 @@ class Dumper:
         parser, stream = self._parser, self.stream
         first, count = wanted or memory.layout.extent()
         parser.begin(first, count)
-        received, lost = stream.received, None
+        received = stream.received
+        lost: PortError | InterruptedUploadError | None = None
         stream.pending[:0] = heard
         try:
             if wanted is None:  # what is there already; and the time, for others have waited
                 yield from stream.more(0.0)
             yield from self._listen(memory, wanted)
-        except PortError as error:
+        except (PortError, InterruptedUploadError) as error:
             lost = error
-        self._put(memory, parser.feed(bytes(stream.pending)))
+        self._put(memory, parser.feed(bytes(stream.pending)), wanted)
         stream.pending.clear()
-        self._put(memory, parser.finish())
+        self._put(memory, parser.finish(), wanted)
         self._tell(memory.held)
         if parser.surplus > 0:
             self._refuse_surplus(memory, parser.surplus, count)
-        if lost and memory.missing():  # a far end may close when it has printed all
-            raise lost
+        if isinstance(lost, InterruptedUploadError) or (lost and memory.missing()):
+            raise lost  # but a far end may close when it has printed all
         if stream.received == received and not heard:
             kind = TransferError if received else NoAnswerError
             raise kind(
@@ -218,7 +245,7 @@ class Dumper:
                 return
             data = bytes(stream.pending)
             stream.pending.clear()
-            new = self._put(memory, parser.feed(data))
+            new = self._put(memory, parser.feed(data), wanted)
             taken += new
             if new or parser.waiting:
                 self._tell(memory.held + parser.waiting)
@@ -234,10 +261,19 @@ class Dumper:
             "there are more (--expect skips what comes first)"
         )
 
-    def _put(self, memory: Memory, pieces: Iterable[Piece]) -> int:
-        """Store pieces; how many of their bytes are wanted."""
+    def _put(
+        self, memory: Memory, pieces: Iterable[Piece], wanted: tuple[int, int] | None = None
+    ) -> int:
+        """Store pieces; how many of their bytes are wanted.
+
+        What was not asked for is left out: a damaged address must not put bytes over others.
+        """
         taken = 0
         for address, data in pieces:
+            if wanted:
+                first, last = max(address, wanted[0]), min(address + len(data), sum(wanted))
+                data = data[first - address : max(first, last) - address]
+                address = first
             taken += memory.put(address, data)
             if self._resumed and memory is self.memory and memory.conflicts:
                 raise differing(address)

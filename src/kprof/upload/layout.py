@@ -160,6 +160,7 @@ class Memory:
         """Everything is to be fetched again."""
         for _, _, have in self._spans:
             have[:] = bytes(len(have))
+        self.conflicts = 0
 
     def get(self, address: int, count: int) -> bytes:
         """The bytes of a part of one span, zero where nothing has arrived."""

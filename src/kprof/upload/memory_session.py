@@ -254,7 +254,7 @@ class _Fetcher:
         dumper = Dumper(memory, parser, how, self._tell)
         self._converse(dumper.run())
         self.retries = dumper.retries
-        self.verified = "twice" if twice else ""
+        self.verified = "twice" if dumper.agreed else ""
 
     def _converse(self, talk: Talk[Any]) -> Any:
         return converse(talk, self._line, self._interrupts)
