@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,3 +85,28 @@ def test_a_numba_without_the_option_that_is_its_own(monkeypatch: pytest.MonkeyPa
         assert summarise(capture, NAMES, fast=True) == summarise(capture, NAMES, fast=False)
     finally:
         fast.compiled.cache_clear()
+
+
+def test_a_numba_that_cannot_be_imported_is_none(tmp_path: Path) -> None:
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('needs another numpy')\n")
+    code = (
+        "from kprof.analysis import fast, summarise\n"
+        "from kprof.capture import Capture\n"
+        "from kprof.errors import MissingExtraError\n"
+        "from kprof.names import parse_names\n"
+        "fast.WORTH = fast._WORTH_COMPILING = 1\n"
+        "capture, names = Capture.from_events([1, 5], [2, 3]), parse_names('a/2\\n')\n"
+        "print(summarise(capture, names).functions[0].net)\n"
+        "try:\n    summarise(capture, names, fast=True)\n"
+        "except MissingExtraError as error:\n    print(error)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("4\nthe compiled replay")

@@ -291,7 +291,42 @@ def test_interrupts_of_kept_calls_only() -> None:
         (1, 10, 4)
     ]
     one = interrupts(lines, [2], keep)[0]
-    assert (one.duration.count, one.duration.total, one.period.count) == (1, 4, 0)
+    # It came 20 after the one before, which is left out.
+    assert (one.duration.count, one.duration.total) == (1, 4)
+    assert (one.period.count, one.period.total) == (1, 20)
+
+
+def test_a_steady_interrupt_stays_steady_without_the_triggers_and_with_filters() -> None:
+    names = parse_names("tick/2\nf/4\n")
+    random = np.random.default_rng(1)
+    events: list[tuple[int, int]] = []
+    for k in range(200):
+        start = 1000 * k
+        length = 30 if k % 4 == 0 else 10  # each fourth is long
+        events += [(start, 2), (start + length, 3)]
+        for n in range(int(random.choice([0, 20, 200]))):
+            events += [(start + 40 + 4 * n, 4), (start + 42 + 4 * n, 5)]
+    capture = Capture.from_events([t for t, _ in events], [g for _, g in events])
+    for cost in (Fraction(0), Fraction(1, 2)):
+        lines = timeline(capture, names, trigger_cost=cost)
+        scale = 1000 if cost else 1
+        for keep in (None, Filter(only=("tick",), least=20 * scale).mask(lines)):
+            one = interrupts(lines, [0], keep)[0]
+            assert one.beat is not None
+            assert (one.period.least, one.period.most) == (1000 * scale, 1000 * scale)
+            assert (one.beat.period, one.beat.missed, one.beat.late.max()) == (1000 * scale, 0, 0)
+            assert one.duration.count == (200 if keep is None else 50)
+
+
+def test_interrupts_in_deep_recursion() -> None:
+    names = parse_names("a/2\nirq/8\n")
+    depth = 3000
+    tags = [2] * depth + [8, 8, 9, 9] + [3] * depth
+    lines = timeline(Capture.from_events(range(len(tags)), tags), names)
+    one = interrupts(lines, [1])[0]
+    assert (one.nested, one.duration.count) == (1, 2)
+    both = interrupts(lines, [0, 1])
+    assert [one.nested for one in both] == [depth - 1, depth + 1]
 
 
 def test_slices_and_tasks_share_the_run_out() -> None:

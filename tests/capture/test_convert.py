@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -98,6 +99,20 @@ def test_time_is_unwrapped_and_wrapped_again(tmp_path: Path) -> None:
     assert open_capture(tmp_path / "wide.kpd").ticks().tolist() == ticks.tolist()
     kprof(tmp_path, "convert", "wide.kpd", "-o", "back.bin")
     assert (tmp_path / "back.bin").read_bytes() == made.records.tobytes()
+
+
+def test_a_long_run_is_as_long_in_every_form(tmp_path: Path) -> None:
+    (tmp_path / "k.names").write_text("a/2\n")
+    ticks = np.arange(0, 40_000_000, 9_000)  # 24 bits are 16.8 s
+    made = Capture.from_events(ticks, np.tile([2, 3], len(ticks))[: len(ticks)])
+    write_capture(tmp_path / "a.kpd", made)
+    assert kprof(tmp_path, "convert", "a.kpd", "-o", "b.kpd", "--to", "kpd3").returncode == 0
+    assert kprof(tmp_path, "convert", "b.kpd", "-o", "c.kpd", "--to", "kpd").returncode == 0
+    for name in ("a.kpd", "b.kpd", "c.kpd"):
+        done = kprof(tmp_path, "report", name, "--names", "k.names", "--format", "json")
+        assert json.loads(done.stdout)["elapsed_us"] == ticks[-1], name
+        told = json.loads(kprof(tmp_path, "info", name, "--format", "json").stdout)
+        assert (told["unwrapped"], told["span_us"]) == (name == "b.kpd", ticks[-1])
 
 
 def test_an_interval_that_does_not_fit(tmp_path: Path) -> None:

@@ -168,6 +168,9 @@ class Timeline:
         How many events there were.
     times
         int64, shape (events,): the time of every event.
+    counted
+        The same as the Profiler's counter had it: with what the triggers cost, where that was
+        taken out of all other times.
     ledger
         Where the time went; as in the summary.
     contexts
@@ -179,6 +182,7 @@ class Timeline:
     inlines: tuple[NameEntry, ...]
     events: int
     times: NDArray[np.int64]
+    counted: NDArray[np.int64]
     calls: Calls
     marks: Marks
     ledger: Ledger
@@ -222,10 +226,11 @@ def timeline(
     blocks: list[Rows] = list(replay_rows(capture, table, machine, clock, counts))
     clock.finish()
     rows = Rows(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-    fresh = Clock(capture.info, trigger_cost)
-    times = np.concatenate(
-        [fresh.advance(ticks) for ticks, _ in capture.chunks()] or [np.empty(0, np.int64)]
-    )
+    times = counted = _event_times(capture, trigger_cost)
+    if trigger_cost:
+        counted = _event_times(capture, Fraction(0)) * int(
+            clock.info.clock_hz / capture.info.clock_hz
+        )
     state = machine.state
     linker = Linker(rows, times, int(state[states.FIRST]))
     calls = _columns(Calls, linker.calls)
@@ -241,12 +246,19 @@ def timeline(
         inlines=table.inlines,
         events=capture.events,
         times=times,
+        counted=counted,
         calls=calls,
         marks=_columns(Marks, linker.marks),
         ledger=ledger,
         contexts=int(state[states.CONTEXTS]) - 1,
         tag_counts=counts,
     )
+
+
+def _event_times(capture: Capture, trigger_cost: Fraction) -> NDArray[np.int64]:
+    clock = Clock(capture.info, trigger_cost)
+    parts = [clock.advance(ticks) for ticks, _ in capture.chunks()]
+    return np.concatenate(parts or [np.empty(0, np.int64)])
 
 
 def _columns(kind: type[_T], columns: dict[str, NDArray[np.int64]]) -> _T:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import types
 from pathlib import Path
 from typing import Any
@@ -48,17 +47,23 @@ _FROM_PYTHON = frozenset(
 _INDEXES = ("sp", "m", "i")  # never below zero: no test for an index that counts from the end
 
 
+@functools.cache
 def available() -> bool:
-    """Is numba installed?"""
-    return importlib.util.find_spec("numba") is not None
+    """Can numba be imported? One that is installed may not go with the numpy that is."""
+    try:
+        import numba  # noqa: F401
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def pays(events: int) -> bool:
     """Is the compiled replay there, and the faster way to replay so many events?"""
-    if events < WORTH or not available():
+    if events < WORTH:
         return False
     cache = Path(__file__).with_name("__pycache__")
-    return events >= _WORTH_COMPILING or any(cache.glob(f"fused.run_{edition()}-*.nbi"))
+    kept = any(cache.glob(f"fused.run_{edition()}-*.nbi"))
+    return (kept or events >= _WORTH_COMPILING) and available()
 
 
 @functools.cache
@@ -83,7 +88,7 @@ def compiled() -> Any:
     Raises
     ------
     MissingExtraError
-        numba is not installed.
+        numba is not installed, or cannot be imported.
     """
     if not available():
         raise MissingExtraError("the compiled replay", "fast")

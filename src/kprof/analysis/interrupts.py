@@ -29,7 +29,7 @@ class Interrupt:
     duration
         Elapsed times, interrupts on top of it taken out.
     period
-        Times from one entry to the next.
+        Times from the entry before, with what the triggers cost.
     nested
         The most interrupts that it ran on top of.
     beat
@@ -104,34 +104,47 @@ def interrupts(
 ) -> list[Interrupt]:
     """How long each interrupt function ran, how often it came, and on how many others.
 
-    With `keep` only these of its calls count.
+    With `keep` only these of its calls count; when it came before, and its beat, are those of all.
     """
     calls = timeline.calls
     is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
     inside = interrupt_time(timeline, is_root)
-    level = np.zeros(len(calls), np.int64)
-    for row in np.flatnonzero(is_root).tolist():
-        parent = int(calls.parent[row])
-        while parent >= 0:
-            level[row] += is_root[parent]
-            parent = int(calls.parent[parent])
+    level = _roots_above(timeline, is_root)
     found = []
     for function in functions:
-        mine = is_root & (calls.function == function)
-        rows = np.flatnonzero(mine if keep is None else mine & keep)
+        every = np.flatnonzero(is_root & (calls.function == function))
+        every = every[np.argsort(calls.entry_event[every])]
+        kept = np.ones(len(every), np.bool_) if keep is None else keep[every]
+        rows = every[kept]
         own = calls.elapsed[rows] - inside[rows]
-        entries = np.sort(calls.entry[rows])
-        period = entries[1:] - entries[:-1]
+        # When it came, the triggers' time included: without it a steady beat would look unsteady.
+        entries = timeline.counted[calls.entry_event[every]]
+        period = np.diff(entries)[kept[1:]]
+        beat = find_beat(entries)
         found.append(
             Interrupt(
                 function,
                 Measure.of(own),
                 Measure.of(period),
                 int(level[rows].max(initial=0)),
-                find_beat(entries),
+                None if beat is None else beat._replace(late=beat.late[kept]),
             )
         )
     return found
+
+
+def _roots_above(timeline: Timeline, is_root: NDArray[np.bool_]) -> Column:
+    """On how many interrupts each call runs, shape (calls,)."""
+    calls = timeline.calls
+    level = np.zeros(len(calls), np.int64)
+    order = np.argsort(calls.depth, kind="stable")
+    order = order[calls.parent[order] >= 0]
+    bounds = np.searchsorted(calls.depth[order], np.arange(int(calls.depth.max(initial=-1)) + 2))
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        rows = order[first:last]
+        above = calls.parent[rows]
+        level[rows] = level[above] + is_root[above]
+    return level
 
 
 def interrupted(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 _FINE = 5
 _EXACT = 2 << _FINE
 _HALF = 16  # bits of the lower part of a value, when it is squared
-_LARGEST = (1 << 40) - 1  # times are squared as if they were at most 12 days of microseconds
+_LARGEST = (1 << 40) - 1  # the squares of longer times are summed one by one
 _BATCH = 1 << 14
 
 
@@ -129,7 +129,8 @@ class Measure:
 
 def _squares(values: NDArray[np.int64]) -> int:
     """The exact sum of squares; each product fits 64 bits."""
-    values = np.minimum(values, _LARGEST)
+    if int(values.max(initial=0)) > _LARGEST:
+        return sum(value * value for value in values.tolist())
     high, low = values >> _HALF, values & ((1 << _HALF) - 1)
     return (
         (int((high * high).sum()) << (2 * _HALF))

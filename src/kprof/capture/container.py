@@ -142,7 +142,7 @@ def _info(header: Header, source: str, valid: int, warnings: tuple[str, ...]) ->
         clock_hz=header.clock_hz,
         time_bits=header.time_bits,
         tag_bits=header.tag_bits,
-        unwrapped=header.layout == 3 or Flag.UNWRAPPED in flags,
+        unwrapped=header.layout == 3,  # five bytes hold no time that does not wrap
         full=Flag.OVERFLOW in flags,
         lost=None if header.lost == UNKNOWN else header.lost,
         some_lost=Flag.EVENTS_LOST in flags,

@@ -214,7 +214,7 @@ def _flags(info: CaptureInfo, layout: int, stale: bool) -> Flag:
         Flag.COUNT_GUESSED: info.count_guessed,
         Flag.EVENTS_LOST: info.some_lost or bool(info.lost),
         Flag.STALE_TAIL: stale,
-        Flag.UNWRAPPED: info.unwrapped or layout == 3,
+        Flag.UNWRAPPED: layout == 3,
         Flag.HOLES: info.holes,
     }
     return Flag(sum(flag for flag, is_set in said.items() if is_set))
