@@ -88,15 +88,21 @@ def test_totals_are_those_by_hand(seed: int) -> None:
 def test_switches_stay_with_the_contexts_that_do() -> None:
     _, lines = kernel_lines(3)
     marks, calls = lines.marks, lines.calls
-    for context in np.unique(calls.context).tolist():
-        keep = Filter(tasks=(context,)).mask(lines)
-        kept = kept_marks(lines, keep) & (marks.kind != MARK_INLINE)
-        for row in np.flatnonzero(marks.kind != MARK_INLINE).tolist():
-            around = (calls.entry_event <= marks.event[row]) & (
-                calls.exit_event >= marks.event[row]
-            )
-            mine = keep & around & (calls.context == marks.context[row])
-            assert kept[row] == mine.any()
+    names = sorted({lines.functions[f].name for f in calls.function})
+    for wanted in [Filter(tasks=(n,)) for n in range(4)] + [Filter(only=(n,)) for n in names]:
+        keep = wanted.mask(lines)
+        kept = kept_marks(lines, keep)
+        for row in range(len(marks)):
+            mine = calls.context == marks.context[row]
+            if keep[mine].all():  # of a whole context everything stays
+                assert kept[row]
+            elif marks.kind[row] == MARK_INLINE:
+                parent = marks.parent[row]
+                assert kept[row] == (parent >= 0 and keep[parent])
+            else:
+                event = marks.event[row]
+                around = (calls.entry_event <= event) & (calls.exit_event >= event)
+                assert kept[row] == (keep & around & mine).any()
 
 
 def test_a_context_that_is_not_there() -> None:

@@ -261,6 +261,8 @@ def test_the_time_of_kept_calls_is_counted_by_slices(seed: int) -> None:
                 for row in mine
                 if calls.entry[row] < end and calls.exit[row] > start
             )
+            if keep[calls.context == task.context].all():  # all of it, also what is in no call
+                spans = [(int(start), int(end))] if task.context else spans
             length, reached = 0, int(start)
             for first, last in spans:
                 length += max(0, last - max(first, reached))

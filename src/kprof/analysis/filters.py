@@ -178,12 +178,14 @@ def gathered(timeline: Timeline, calls: Calls) -> dict[str, FunctionStatistics]:
 def kept_marks(timeline: Timeline, keep: Mask) -> Mask:
     """Which marks stay: inline triggers in a call that stays, switches of a context with one open.
 
-    What is outside all calls stays where every call does.
+    What is outside all calls stays where every call of its context does.
     """
     marks, calls = timeline.marks, timeline.calls
     inside = marks.parent >= 0
-    kept = np.full(len(marks), bool(keep.all()))
+    kept = np.zeros(len(marks), np.bool_)
     kept[inside] = keep[marks.parent[inside]]
+    for context in np.unique(marks.context[~inside]).tolist():
+        kept[~inside & (marks.context == context)] = whole_context(timeline, keep, context)
     switch = marks.kind != MARK_INLINE
     for context in np.unique(marks.context[switch]).tolist():
         mine = keep & (calls.context == context)
@@ -195,6 +197,12 @@ def kept_marks(timeline: Timeline, keep: Mask) -> Mask:
         )
         kept[here] |= open_calls > 0
     return kept
+
+
+def whole_context(timeline: Timeline, keep: Mask, context: int) -> bool:
+    """Do all calls of a context stay? Of one without calls, where all calls do."""
+    mine = timeline.calls.context == context
+    return bool(keep[mine].all() if mine.any() else keep.all())
 
 
 def _inlines(timeline: Timeline, kept: Mask) -> dict[str, tuple[NameEntry, int]]:

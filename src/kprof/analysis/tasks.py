@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Mask
+from kprof.analysis.filters import Mask, whole_context
 from kprof.analysis.states import MARK_INLINE, MARK_OUT
 
 Column = NDArray[np.int64]
@@ -84,8 +84,8 @@ def slices(timeline: Timeline) -> Slices:
 def running(timeline: Timeline, keep: Mask | None = None) -> Slices:
     """The slices, cut where what runs in them changes.
 
-    Those of the system context are cut where it becomes idle (`IDLE`) and busy. With `keep` all are
-    cut where none of these calls is open in the context (`LEFT_OUT`).
+    Those of the system context are cut where it becomes idle (`IDLE`) and busy. With `keep` those
+    of contexts that have other calls too are cut where none of these is open (`LEFT_OUT`).
     """
     rows, calls = slices(timeline), timeline.calls
     bottom = (calls.context == 0) & (calls.parent < 0)
@@ -98,8 +98,9 @@ def running(timeline: Timeline, keep: Mask | None = None) -> Slices:
     if keep is not None:
         for which in np.unique(context).tolist():
             here = context == which
-            mine = keep & (calls.context == which)
-            found[here & ~idle & ~_covered(timeline, mine, start)] = LEFT_OUT
+            if not whole_context(timeline, keep, which):
+                mine = keep & (calls.context == which)
+                found[here & ~idle & ~_covered(timeline, mine, start)] = LEFT_OUT
     return Slices(start, edges[1:], found)
 
 
