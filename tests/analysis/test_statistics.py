@@ -39,7 +39,7 @@ from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
 from kprof.names import parse_names
 from kprof.report.fields import field_rows
-from kprof.report.summary import summary_text
+from kprof.report.summary import summary_json, summary_text
 from kprof.report.tasks import strip
 
 NAMES = parse_names(kernel_sim.name_text("pair"))
@@ -391,6 +391,14 @@ def _said(summary: Summary) -> list[str]:
     return lines[next(i for i, line in enumerate(lines) if " triggers" in line) + 1 :]
 
 
+def _doubts(summary: Summary) -> list[str]:
+    """The same of the JSON."""
+    value = summary_json(summary)
+    assert value["near_wrap_us"] in (None, [65_000, 65_536])
+    found = [NEAR] if value["near_wrap_us"] else []
+    return found + [LOST] * value["missing"]
+
+
 LOST = "events are missing from this capture: calls and contexts may be wrong"
 NEAR = "the longest time between two events was 0 sec 065000 us, near the wrap at 0 sec 065536 us: "
 NEAR += "longer ones would be seen too short"
@@ -419,11 +427,13 @@ def test_what_is_said_of_a_capture_is_said_of_it_saved_and_merged(
     plain = statistics(Capture.from_events([0, 10], [2, 3], CaptureInfo(full=True)), A)
     for cost in (Fraction(0), Fraction(3, 10)):
         assert _said(summarise(capture, A, trigger_cost=cost)) == said
+        assert _doubts(summarise(capture, A, trigger_cost=cost)) == said
         write_statistics(tmp_path / "s.json", statistics(capture, A, trigger_cost=cost))
         one = read_statistics(tmp_path / "s.json")
         assert _said(one.summary()) == said
         write_statistics(tmp_path / "m.json", merge_statistics([one, one]))
         assert _said(read_statistics(tmp_path / "m.json").summary()) == said
+        assert _doubts(read_statistics(tmp_path / "m.json").summary()) == said
         assert cost or _said(merge_statistics([plain, one]).summary()) == said
         assert cost or _said(merge_statistics([one, plain]).summary()) == said
 
