@@ -263,6 +263,25 @@ def test_captures_and_saved_statistics_merge(dump: Path, tmp_path: Path) -> None
     assert len(value["captures"]) == 3
 
 
+def test_the_net_times_of_each_are_told_in_both_forms(dump: Path, tmp_path: Path) -> None:
+    run("merge", dump, dump, "-o", tmp_path / "two.json")
+    short = tmp_path / "short.kpd"
+    write_capture(short, Capture.from_events([0, 1], [100, 101], CaptureInfo()))
+    arguments = ["report", tmp_path / "two.json", dump, short, "--names", tmp_path / "k.names"]
+    _, _, below = run(*arguments).partition("net us in each:\n")
+    table = [line.split() for line in below.splitlines()]
+    # Of one dump as in TRACE above: lanisr 392 and 13, vec1 7 and 8, splimp 3, 2 and 2.
+    assert table[:3] == [
+        ["#1-2", "#3", "#4", "name"],
+        ["810", "405", "0", "lanisr"],
+        ["30", "15", "1", "vec1"],
+    ]
+    parts = json.loads(run(*arguments, "--format", "json"))["parts"]
+    assert [part["captures"] for part in parts] == [[1, 2], [3], [4]]
+    for name, each in (("lanisr", [810, 405, 0]), ("vec1", [30, 15, 1]), ("splimp", [14, 7, 0])):
+        assert [part["net_us"][name] for part in parts] == each
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
