@@ -110,6 +110,15 @@ def test_a_page_and_statistics_at_once(dump: Path, tmp_path: Path) -> None:
     assert (tmp_path / "h.json").read_text() == (tmp_path / "s.json").read_text()
 
 
+@pytest.mark.parametrize("form", ["json", "folded"])
+def test_what_has_all_always_is_not_asked_for_all(dump: Path, form: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run("diff", dump, dump, "-a", "--format", form)
+    assert f"-a is for text; --format {form} has all always" in str(caught.value)
+    assert run("diff", dump, dump, "--format", form)
+    assert "not changed:" in run("diff", dump, dump, "-a")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -127,6 +136,17 @@ def test_a_page_and_statistics_at_once(dump: Path, tmp_path: Path) -> None:
         (["--html", "p.html", "--trace"], "--trace and --html are different reports"),
         (["--html", "p.html", "--slower-than", "1us"], "--slower-than and --html are different"),
         (["--html", "p.html", "--never"], "--never is for the summary, not for the page"),
+        (["--match", "glob"], "--match is how patterns are written; expected one (-F, -N, -C or"),
+        (["--match", "regex", "--trace"], "--match is how patterns are written"),
+        (["--trace", "--format", "json", "--marks"], "--marks is for text, not for --format json"),
+        (["--color", "always", "--format", "json"], "--color always is for text, not for --format"),
+        (["--color", "always", "--html", "p.html"], "--color is for text, not for the page"),
+        (["s.json", "--color", "always"], "--color always is for one capture"),
+        (["-s", ""], "-s: names no field; expected such as self,call"),
+        (["-s", ",", "--format", "json"], "-s: names no field; expected such as self,call"),
+        (["-s", "", "--trace"], "-s is for the summary, not for --trace"),
+        (["--elf", ""], "--elf is for the functions' sizes"),
+        (["--slower-than", "", "--html", "p.html"], "--slower-than and --html are different"),
         (["--around", "99s"], "a time after the run's last event; expected at most 952us"),
         (["--trace", "--task", "7"], "--task 7: is no context; expected 0 (the system) to 1"),
     ],
