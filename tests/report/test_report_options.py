@@ -70,6 +70,45 @@ def test_filters_choose_the_triggers_of_an_interval(dump: Path) -> None:
     assert "# left out by filters: 4 calls, 17 us net" in text
 
 
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [
+        ([], [(0, 700, 1), (700, 710, 0), (710, 900, "idle"), (900, 952, 1)]),
+        (
+            ["-F", "lanisr"],
+            [
+                (0, 5, "others"),
+                (5, 400, 1),
+                (400, 505, "others"),
+                (505, 520, 1),
+                (520, 710, "others"),
+                (710, 900, "idle"),
+                (900, 952, "others"),
+            ],
+        ),
+    ],
+)
+def test_the_parts_of_the_run_mean_one_thing_with_filters_and_without(
+    dump: Path, chosen: list[str], wanted: list[tuple[int, int, object]]
+) -> None:
+    value = json.loads(run("report", dump, "--tasks", "--format", "json", *chosen))
+    parts = [(part["start_us"], part["end_us"], part["context"]) for part in value["parts"]]
+    assert parts == wanted
+    assert "slices" not in value
+    for task in value["tasks"]:
+        mine = sum(end - start for start, end, context in parts if context == task["context"])
+        assert mine == task["run_us"]
+    assert sum(end - start for start, end, c in parts if c == "idle") == value["idle_us"]
+
+
+def test_a_capture_without_events_has_no_parts(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.kpd"
+    write_capture(empty, Capture.from_events([], [], CaptureInfo()))
+    (tmp_path / "k.names").write_text(NAMES)
+    value = json.loads(run("report", empty, "--tasks", "--format", "json"))
+    assert value["parts"] == []
+
+
 def test_the_worst_in_their_order_as_json(dump: Path) -> None:
     value = json.loads(run("report", dump, "--worst", "lanisr", "--format", "json"))
     assert value["name"] == "lanisr"
