@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -452,6 +453,30 @@ def test_what_was_lost_adds_up_where_it_is_known() -> None:
         None,
         False,
     )
+
+
+def test_captures_of_other_name_files_merge_the_same_in_any_order() -> None:
+    def part(names: str, *events: int) -> Statistics:
+        capture = Capture.from_events(list(range(len(events))), list(events))
+        return statistics(capture, parse_names(names))
+
+    parts = [
+        part("a/8\nb/4\nX/20=\nnot/30\n", 8, 9, 4, 5, 20, 99, 97),
+        part("a/2\nb/6\nX/24=\nY/22=\nnor/28\nnot/32\n", 2, 3, 6, 7, 24, 22, 97, 99),
+        part("b/10\nY/40=\na/12\n", 10, 11, 95, 40),
+    ]
+    pairs = [merge_statistics(parts[:2]), merge_statistics(parts[1:])]
+    for order in (*permutations(parts), (pairs[0], parts[2]), (pairs[1], parts[0])):
+        value = summary_json(merge_statistics(order).summary())
+        rows = [(row["name"], row["tag"], row["net_us"]) for row in value["functions"]]
+        assert rows == [("b", 4, 3), ("a", 2, 2)]  # every call has 1 us
+        assert value["inline"] == [
+            {"name": "X", "tag": 20, "count": 2},
+            {"name": "Y", "tag": 22, "count": 2},
+        ]
+        assert list(value["anomalies"]["unknown_tags"].items()) == [("95", 1), ("97", 2), ("99", 2)]
+        never = merge_statistics(order).never
+        assert [(entry.name, entry.value) for entry in never] == [("nor", 28), ("not", 30)]
 
 
 def test_of_several_wraps_the_nearest_is_told() -> None:
