@@ -168,6 +168,17 @@ def test_what_the_triggers_took_is_said_and_how_many_intervals_were_too_short(
         run("report", dump, "--trigger-cost", "50us")
 
 
+@pytest.mark.parametrize(("deep", "said"), [(0, "0 other interrupts"), (1, "1 other interrupt")])
+def test_how_many_interrupts_lie_below_one_is_counted(tmp_path: Path, deep: int, said: str) -> None:
+    (tmp_path / "i.names").write_text("f/2\nirq/8\nirq2/10\n")
+    inside = [(2, 10), (3, 11)] if deep else []
+    events = [(0, 2), (1, 8), *inside, (4, 9), (5, 10), (6, 11), (7, 3)]
+    write_raw(tmp_path / "i.bin", Capture.from_events(*zip(*events, strict=True)))
+    common = ("report", tmp_path / "i.bin", "--valid", "all", "--interrupts")
+    lines = run(*common, "--irq", "irq", "--irq", "irq2").splitlines()
+    assert [line for line in lines if "on top of" in line][-1] == f"  on top of at most {said}"
+
+
 def test_functions_with_and_without_interrupts_are_told_in_both_forms(tmp_path: Path) -> None:
     (tmp_path / "i.names").write_text("f/2\nirq/8\n")
     # The capture begins inside f, whose exit comes at 10; a call of 30 with an interrupt of 4 in
