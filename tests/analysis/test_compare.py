@@ -20,6 +20,7 @@ from kprof.analysis.compare import (
 )
 from kprof.analysis.measures import Measure
 from kprof.capture import Capture
+from kprof.capture.model import CaptureInfo
 from kprof.names import parse_names
 from kprof.report.diff import diff_json, diff_lines, folded_lines
 
@@ -73,6 +74,17 @@ def test_paths_that_come_and_go_are_told() -> None:
         "calls": [10, 0],
         "self_us": [10, 0],
     }
+
+
+def test_the_json_has_the_runs_and_the_means_before_and_after() -> None:
+    names = parse_names("a/2\nb/4\nc/6\n")
+    before = Capture.from_events([0, 4, 10, 15, 20], [2, 3, 2, 3, 4], CaptureInfo(source="one"))
+    after = Capture.from_events([0, 8, 9, 10], [2, 3, 6, 7], CaptureInfo(source="two"))
+    value = diff_json(compare(timeline(before, names), timeline(after, names)))
+    assert value["before"] == {"source": "one", "events": 5, "elapsed_us": 20, "run_us": 20}
+    assert value["after"] == {"source": "two", "events": 4, "elapsed_us": 10, "run_us": 10}
+    means = {row["name"]: row["avg_us"] for row in value["functions"]}
+    assert means == {"a": [4.5, 8.0], "b": [None, None], "c": [None, 1.0]}
 
 
 def test_a_changed_function_is_printed_with_its_change() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
 from kprof.names import parse_names
 from kprof.report.fields import field_rows
-from kprof.report.summary import summary_text
+from kprof.report.summary import summary_json, summary_text
 from kprof.report.tasks import strip
 
 NAMES = parse_names(kernel_sim.name_text("pair"))
@@ -428,6 +429,14 @@ def _said(summary: Summary) -> list[str]:
     return lines[next(i for i, line in enumerate(lines) if " triggers" in line) + 1 :]
 
 
+def _doubts(summary: Summary) -> list[str]:
+    """The same of the JSON."""
+    value = summary_json(summary)
+    assert value["near_wrap_us"] in (None, [65_000, 65_536])
+    found = [NEAR] if value["near_wrap_us"] else []
+    return found + [LOST] * value["missing"]
+
+
 LOST = "events are missing from this capture: calls and contexts may be wrong"
 NEAR = "the longest time between two events was 0 sec 065000 us, near the wrap at 0 sec 065536 us: "
 NEAR += "longer ones would be seen too short"
@@ -456,11 +465,13 @@ def test_what_is_said_of_a_capture_is_said_of_it_saved_and_merged(
     plain = statistics(Capture.from_events([0, 10], [2, 3], CaptureInfo(full=True)), A)
     for cost in (Fraction(0), Fraction(3, 10)):
         assert _said(summarise(capture, A, trigger_cost=cost)) == said
+        assert _doubts(summarise(capture, A, trigger_cost=cost)) == said
         write_statistics(tmp_path / "s.json", statistics(capture, A, trigger_cost=cost))
         one = read_statistics(tmp_path / "s.json")
         assert _said(one.summary()) == said
         write_statistics(tmp_path / "m.json", merge_statistics([one, one]))
         assert _said(read_statistics(tmp_path / "m.json").summary()) == said
+        assert _doubts(read_statistics(tmp_path / "m.json").summary()) == said
         assert cost or _said(merge_statistics([plain, one]).summary()) == said
         assert cost or _said(merge_statistics([one, plain]).summary()) == said
 
@@ -479,6 +490,30 @@ def test_what_was_lost_adds_up_where_it_is_known() -> None:
         None,
         False,
     )
+
+
+def test_captures_of_other_name_files_merge_the_same_in_any_order() -> None:
+    def part(names: str, *events: int) -> Statistics:
+        capture = Capture.from_events(list(range(len(events))), list(events))
+        return statistics(capture, parse_names(names))
+
+    parts = [
+        part("a/8\nb/4\nX/20=\nnot/30\n", 8, 9, 4, 5, 20, 99, 97),
+        part("a/2\nb/6\nX/24=\nY/22=\nnor/28\nnot/32\n", 2, 3, 6, 7, 24, 22, 97, 99),
+        part("b/10\nY/40=\na/12\n", 10, 11, 95, 40),
+    ]
+    pairs = [merge_statistics(parts[:2]), merge_statistics(parts[1:])]
+    for order in (*permutations(parts), (pairs[0], parts[2]), (pairs[1], parts[0])):
+        value = summary_json(merge_statistics(order).summary())
+        rows = [(row["name"], row["tag"], row["net_us"]) for row in value["functions"]]
+        assert rows == [("b", 4, 3), ("a", 2, 2)]  # every call has 1 us
+        assert value["inline"] == [
+            {"name": "X", "tag": 20, "count": 2},
+            {"name": "Y", "tag": 22, "count": 2},
+        ]
+        assert list(value["anomalies"]["unknown_tags"].items()) == [("95", 1), ("97", 2), ("99", 2)]
+        never = merge_statistics(order).never
+        assert [(entry.name, entry.value) for entry in never] == [("nor", 28), ("not", 30)]
 
 
 def test_of_several_wraps_the_nearest_is_told() -> None:

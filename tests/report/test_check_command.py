@@ -210,3 +210,12 @@ def test_exit_codes_tell_a_broken_limit_from_a_wrong_budget(
     elif code:
         (case,) = ElementTree.parse(tmp_path / "j.xml").getroot()
         assert case[0].text == "0:001 000 -> vec1 (100 us, 100 total)"
+
+
+def test_a_limit_is_a_time_as_the_trace_prints_it() -> None:
+    text = "f.max <= 1:169 991\nf.max <= 1:169991\nrun<0:001 310 # a comment\nelapsed < 0.5 ms\n"
+    limits = [limit.limit for limit in parse_budget(text, "b")]
+    assert limits == [1_169_991, 1_169_991, 1310, 500]
+    for wrong in ("f.max < 0:001 31", "f.max < 0:001 310 5", "f.max < 5 310", "f.call < 0:001 310"):
+        with pytest.raises(BudgetError):
+            parse_budget(wrong, "b")

@@ -168,6 +168,17 @@ def test_what_the_triggers_took_is_said_and_how_many_intervals_were_too_short(
         run("report", dump, "--trigger-cost", "50us")
 
 
+@pytest.mark.parametrize(("deep", "said"), [(0, "0 other interrupts"), (1, "1 other interrupt")])
+def test_how_many_interrupts_lie_below_one_is_counted(tmp_path: Path, deep: int, said: str) -> None:
+    (tmp_path / "i.names").write_text("f/2\nirq/8\nirq2/10\n")
+    inside = [(2, 10), (3, 11)] if deep else []
+    events = [(0, 2), (1, 8), *inside, (4, 9), (5, 10), (6, 11), (7, 3)]
+    write_raw(tmp_path / "i.bin", Capture.from_events(*zip(*events, strict=True)))
+    common = ("report", tmp_path / "i.bin", "--valid", "all", "--interrupts")
+    lines = run(*common, "--irq", "irq", "--irq", "irq2").splitlines()
+    assert [line for line in lines if "on top of" in line][-1] == f"  on top of at most {said}"
+
+
 def test_functions_with_and_without_interrupts_are_told_in_both_forms(tmp_path: Path) -> None:
     (tmp_path / "i.names").write_text("f/2\nirq/8\n")
     # The capture begins inside f, whose exit comes at 10; a call of 30 with an interrupt of 4 in
@@ -261,6 +272,25 @@ def test_captures_and_saved_statistics_merge(dump: Path, tmp_path: Path) -> None
         name: 3 * count for name, count in calls.items()
     }
     assert len(value["captures"]) == 3
+
+
+def test_the_net_times_of_each_are_told_in_both_forms(dump: Path, tmp_path: Path) -> None:
+    run("merge", dump, dump, "-o", tmp_path / "two.json")
+    short = tmp_path / "short.kpd"
+    write_capture(short, Capture.from_events([0, 1], [100, 101], CaptureInfo()))
+    arguments = ["report", tmp_path / "two.json", dump, short, "--names", tmp_path / "k.names"]
+    _, _, below = run(*arguments).partition("net us in each:\n")
+    table = [line.split() for line in below.splitlines()]
+    # Of one dump as in TRACE above: lanisr 392 and 13, vec1 7 and 8, splimp 3, 2 and 2.
+    assert table[:3] == [
+        ["#1-2", "#3", "#4", "name"],
+        ["810", "405", "0", "lanisr"],
+        ["30", "15", "1", "vec1"],
+    ]
+    parts = json.loads(run(*arguments, "--format", "json"))["parts"]
+    assert [part["captures"] for part in parts] == [[1, 2], [3], [4]]
+    for name, each in (("lanisr", [810, 405, 0]), ("vec1", [30, 15, 1]), ("splimp", [14, 7, 0])):
+        assert [part["net_us"][name] for part in parts] == each
 
 
 @pytest.mark.parametrize(

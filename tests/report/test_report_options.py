@@ -70,6 +70,45 @@ def test_filters_choose_the_triggers_of_an_interval(dump: Path) -> None:
     assert "# left out by filters: 4 calls, 17 us net" in text
 
 
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [
+        ([], [(0, 700, 1), (700, 710, 0), (710, 900, "idle"), (900, 952, 1)]),
+        (
+            ["-F", "lanisr"],
+            [
+                (0, 5, "others"),
+                (5, 400, 1),
+                (400, 505, "others"),
+                (505, 520, 1),
+                (520, 710, "others"),
+                (710, 900, "idle"),
+                (900, 952, "others"),
+            ],
+        ),
+    ],
+)
+def test_the_parts_of_the_run_mean_one_thing_with_filters_and_without(
+    dump: Path, chosen: list[str], wanted: list[tuple[int, int, object]]
+) -> None:
+    value = json.loads(run("report", dump, "--tasks", "--format", "json", *chosen))
+    parts = [(part["start_us"], part["end_us"], part["context"]) for part in value["parts"]]
+    assert parts == wanted
+    assert "slices" not in value
+    for task in value["tasks"]:
+        mine = sum(end - start for start, end, context in parts if context == task["context"])
+        assert mine == task["run_us"]
+    assert sum(end - start for start, end, c in parts if c == "idle") == value["idle_us"]
+
+
+def test_a_capture_without_events_has_no_parts(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.kpd"
+    write_capture(empty, Capture.from_events([], [], CaptureInfo()))
+    (tmp_path / "k.names").write_text(NAMES)
+    value = json.loads(run("report", empty, "--tasks", "--format", "json"))
+    assert value["parts"] == []
+
+
 def test_the_worst_in_their_order_as_json(dump: Path) -> None:
     value = json.loads(run("report", dump, "--worst", "lanisr", "--format", "json"))
     assert value["name"] == "lanisr"
@@ -110,6 +149,15 @@ def test_a_page_and_statistics_at_once(dump: Path, tmp_path: Path) -> None:
     assert (tmp_path / "h.json").read_text() == (tmp_path / "s.json").read_text()
 
 
+@pytest.mark.parametrize("form", ["json", "folded"])
+def test_what_has_all_always_is_not_asked_for_all(dump: Path, form: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run("diff", dump, dump, "-a", "--format", form)
+    assert f"-a is for text; --format {form} has all always" in str(caught.value)
+    assert run("diff", dump, dump, "--format", form)
+    assert "not changed:" in run("diff", dump, dump, "-a")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -127,6 +175,17 @@ def test_a_page_and_statistics_at_once(dump: Path, tmp_path: Path) -> None:
         (["--html", "p.html", "--trace"], "--trace and --html are different reports"),
         (["--html", "p.html", "--slower-than", "1us"], "--slower-than and --html are different"),
         (["--html", "p.html", "--never"], "--never is for the summary, not for the page"),
+        (["--match", "glob"], "--match is how patterns are written; expected one (-F, -N, -C or"),
+        (["--match", "regex", "--trace"], "--match is how patterns are written"),
+        (["--trace", "--format", "json", "--marks"], "--marks is for text, not for --format json"),
+        (["--color", "always", "--format", "json"], "--color always is for text, not for --format"),
+        (["--color", "always", "--html", "p.html"], "--color is for text, not for the page"),
+        (["s.json", "--color", "always"], "--color always is for one capture"),
+        (["-s", ""], "-s: names no field; expected such as self,call"),
+        (["-s", ",", "--format", "json"], "-s: names no field; expected such as self,call"),
+        (["-s", "", "--trace"], "-s is for the summary, not for --trace"),
+        (["--elf", ""], "--elf is for the functions' sizes"),
+        (["--slower-than", "", "--html", "p.html"], "--slower-than and --html are different"),
         (["--around", "99s"], "a time after the run's last event; expected at most 952us"),
         (["--trace", "--task", "7"], "--task 7: is no context; expected 0 (the system) to 1"),
     ],

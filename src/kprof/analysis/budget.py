@@ -4,6 +4,7 @@
 
     # comment
     lanisr.max < 500us          a figure of a function, an operator, a value
+    lanisr.max < 0:000 500      the same: a time as the trace prints it
     in_cksum.pct_net < 20       per cent of the time that was not idle
     softint.p99 < 1ms           max, min, avg, p50 ... are of net time; total-p99 of elapsed
     MGET.call < 400             how often an inline trigger fired
@@ -37,7 +38,8 @@ from kprof.errors import ProblemsError, UsageError
 from kprof.names import Modifier, NameFile, display_name
 
 _LINE = re.compile(
-    r"(?P<what>.+?)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<limit>\S+(?:\s*(?:[a-z]+|%))?)"
+    r"(?P<what>.+?)\s*(?P<sign><=|>=|==|!=|<|>)\s*"
+    r"(?P<limit>[0-9]+:[0-9]{3} [0-9]{3}|\S+(?:\s*(?:[a-z]+|%))?)"  # 1:169 991, or 500us
 )
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(%?)")
 SIGNS = {

@@ -13,7 +13,6 @@ from kprof.analysis.states import (
     CHILD,
     CONTEXT,
     CONTEXTS,
-    EVICTED,
     FIRST,
     IDLE,
     INNER,
@@ -146,7 +145,6 @@ def switch_in(
         when = queue[3][0]
         restore_task(0, now, state, tables, stack, pool, queue)
         m = open_rows(now, when, m, state, tables, stack, rows)
-        state[EVICTED] += 1
         slot -= 1
     if slot >= 0:
         restore_task(slot, now, state, tables, stack, pool, queue)

@@ -12,7 +12,6 @@ from kprof.analysis.states import (
     CHILD,
     FREE,
     MARK,
-    SLICE_CHILD,
     SLICE_TIME,
     SP,
     USED,
@@ -83,7 +82,6 @@ def fresh(now: int, state: Any, stack: Any) -> None:
     state[CHILD] = 0
     state[BASE] = 0
     state[SLICE_TIME] = now
-    state[SLICE_CHILD] = 0
 
 
 def save(now: int, state: Any, tables: Any, stack: Any, pool: Any) -> int:
@@ -156,4 +154,3 @@ def restore(
     state[CHILD] = child
     state[BASE] = sp
     state[SLICE_TIME] = now
-    state[SLICE_CHILD] = child

@@ -269,6 +269,8 @@ class Gather:
 def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     """One out of several; exact, and the same in any order but for the order of `captures`.
 
+    Where name files give a name several tags, the least stands for it; rows are by tag.
+
     Raises
     ------
     UsageError
@@ -277,6 +279,8 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     every = list(parts)
     if not every:
         raise UsageError("no captures to merge; expected at least one")
+    if len(every) == 1:
+        return every[0]
     costs = {part.trigger_cost * 1_000_000 / part.info.clock_hz: part for part in every}
     if len(costs) > 1:
         shown = ", ".join(
@@ -293,18 +297,18 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
         raise UsageError(f"captures with different clocks cannot be merged: {shown}")
     functions: dict[str, FunctionStatistics] = {}
     inlines: dict[str, tuple[NameEntry, int]] = {}
-    for part in every:
-        for name, one in part.functions.items():
-            functions.setdefault(name, FunctionStatistics(one.entry)).merge(one)
-        for name, (entry, count) in part.inlines.items():
-            inlines[name] = (entry, count + inlines.get(name, (entry, 0))[1])
+    for name, entry in _least_entries(f.entry for p in every for f in p.functions.values()).items():
+        functions[name] = FunctionStatistics(entry)
+        for part in every:
+            if name in part.functions:
+                functions[name].merge(part.functions[name])
+    for name, entry in _least_entries(e for p in every for e, _ in p.inlines.values()).items():
+        counts = (part.inlines[name][1] for part in every if name in part.inlines)
+        inlines[name] = (entry, sum(counts))
     sources = [source for part in every for source, _, _, _ in part.captures]
-    known = {entry.name: entry for part in every for entry in part.never}
-    info = every[0].info
-    if len(sources) > 1:
-        info = _merge_infos([part.info for part in every], sources)
+    known = _least_entries(entry for part in every for entry in part.never)
     return Statistics(
-        info=info,
+        info=_merge_infos([part.info for part in every], sources),
         captures=[capture for part in every for capture in part.captures],
         ledger=Ledger(*(sum(column) for column in zip(*(p.ledger for p in every), strict=True))),
         functions=functions,
@@ -317,6 +321,18 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
         short=sum(part.short for part in every),
         doubts=merge_doubts(part.doubts for part in every),
     )
+
+
+def _least_entries(entries: Iterable[NameEntry]) -> dict[str, NameEntry]:
+    """Every name with that of its entries which has the least tag; by tag."""
+
+    def place(entry: NameEntry) -> tuple[int, str, str, str]:
+        return (entry.value, entry.name, entry.modifier.value, entry.source)
+
+    found: dict[str, NameEntry] = {}
+    for entry in sorted(entries, key=place):
+        found.setdefault(entry.name, entry)
+    return found
 
 
 def _merge_infos(parts: list[CaptureInfo], sources: list[str]) -> CaptureInfo:
@@ -346,4 +362,4 @@ def _merge_anomalies(parts: list[Anomalies]) -> Anomalies:
         for name in Anomalies._fields
         if name != "unknown_tags"
     }
-    return Anomalies(unknown_tags=tags, **sums)
+    return Anomalies(unknown_tags=dict(sorted(tags.items())), **sums)

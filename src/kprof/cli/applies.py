@@ -20,6 +20,7 @@ _FOR = {
     "diff_with": ("--diff-with", (_PAGE,)),
     "sources": ("--sources", (_PAGE,)),
 }
+_PATTERNS = ("only", "without", "callers", "hide")
 _HINTS = {"diff_with": " (kprof diff compares two runs in text)"}
 
 
@@ -37,19 +38,42 @@ def check_options(options: dict[str, Any], report: str, *, several: bool) -> Non
         There is one; the message says what it is for.
     """
     for key, (option, reports) in _FOR.items():
-        if options[key] and report not in reports:
+        if _given(options[key]) and report not in reports:
             wanted = " or ".join(reports)
             raise UsageError(f"{option} is for {wanted}, not for {report}{_HINTS.get(key, '')}")
+    if options["match"] is not None and not any(options[key] for key in _PATTERNS):
+        raise UsageError("--match is how patterns are written; expected one (-F, -N, -C or -H)")
     if report == _PAGE:
         if options["output"] != "-":
             raise UsageError("-o and --html both name the file to write; expected one of them")
         if options["form"] != "text":
             raise UsageError("--format is not for the page; expected --html without it")
+    _check_look(options, report, several=several)
     if several and report != _SUMMARY:
         raise UsageError(
             f"{report} is of one capture; several captures, and saved statistics, have only a "
             "summary"
         )
+
+
+def _check_look(options: dict[str, Any], report: str, *, several: bool) -> None:
+    """Refuse a look for what is not dressed."""
+    coloured = options["color"] == "always"
+    if options["form"] == "json" and (coloured or options["marks"]):
+        look = "--color always" if coloured else "--marks"
+        raise UsageError(f"{look} is for text, not for --format json; expected one of the two")
+    if coloured and report == _PAGE:
+        raise UsageError(f"--color is for text, not for {_PAGE}; expected --html without it")
+    if coloured and several:
+        raise UsageError(
+            "--color always is for one capture; the summary of several, and of saved statistics, "
+            "has no colours"
+        )
+
+
+def _given(value: object) -> bool:
+    """Was the option given, be it with an empty value?"""
+    return value is not None and value is not False and value != ()
 
 
 def report_name(what: str, options: dict[str, Any]) -> str:
@@ -62,9 +86,9 @@ def report_name(what: str, options: dict[str, Any]) -> str:
     """
     if options["html"] is not None:
         if what != "summary":
-            asked = "slower-than" if options["slower_than"] else what
+            asked = "slower-than" if options["slower_than"] is not None else what
             raise UsageError(f"--{asked} and --html are different reports; expected one of them")
         return _PAGE
     if what == "summary":
         return _SUMMARY
-    return "--slower-than" if options["slower_than"] else f"--{what}"
+    return "--slower-than" if options["slower_than"] is not None else f"--{what}"

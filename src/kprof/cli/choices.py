@@ -39,7 +39,6 @@ def filter_options(function: _F) -> _F:
         click.option(
             "--match",
             type=click.Choice(["regex", "glob"]),
-            default="regex",
             help="How patterns are written (regex).",
         ),
         click.option(

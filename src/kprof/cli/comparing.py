@@ -20,8 +20,12 @@ def diff_parts(before: str, after: str, options: dict[str, Any]) -> Iterator[str
     Raises
     ------
     UsageError
-        Their clocks differ.
+        Their clocks differ, or all was asked for in a form that always has all.
     """
+    if options["everything"] and options["form"] != "text":
+        raise UsageError(
+            f"-a is for text; --format {options['form']} has all always, expected it without -a"
+        )
     runs = open_two(before, after, options)
     hz, other = (capture.info.clock_hz for capture, _ in runs)
     if hz != other:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kprof.capture.model import Capture, CaptureInfo
+from kprof.errors import UsageError
 from kprof.names import NameFile
 from kprof.report.request import Request
 
@@ -158,7 +159,7 @@ def _statistics_text(statistics: Statistics, request: Request) -> Iterator[str]:
     from kprof.report.fields import field_table, parse_fields, sort_rows
     from kprof.report.summary import summary_text
 
-    keys = [key for key in (request.sort or "").split(",") if key]
+    keys = _sort_keys(request)
     sizes = _sizes(request)
     summary = statistics.summary()
     if request.fields is None:
@@ -179,7 +180,7 @@ def _statistics_json(statistics: Statistics, request: Request) -> dict[str, Any]
     from kprof.report.fields import field_rows, parse_fields, sort_rows
     from kprof.report.summary import summary_json
 
-    keys = [key for key in (request.sort or "").split(",") if key]
+    keys = _sort_keys(request)
     sizes = _sizes(request)
     order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys, sizes))}
     value = summary_json(statistics.summary())
@@ -189,6 +190,15 @@ def _statistics_json(statistics: Statistics, request: Request) -> dict[str, Any]
     if request.never:
         value["never"] = [entry.name for entry in statistics.never]
     return value
+
+
+def _sort_keys(request: Request) -> list[str]:
+    if request.sort is None:
+        return []
+    keys = [key for key in request.sort.split(",") if key]
+    if not keys:
+        raise UsageError("-s: names no field; expected such as self,call")
+    return keys
 
 
 def _sizes(request: Request) -> dict[str, int] | None:

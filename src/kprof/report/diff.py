@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kprof.analysis.calls import Timeline
 from kprof.analysis.compare import Difference, FunctionChange, as_mapping
+from kprof.analysis.statistics import FunctionStatistics
 from kprof.report.units import Units, counted, safe_name
 
 _PATHS = 20
@@ -103,7 +105,7 @@ def folded_lines(difference: Difference) -> Iterator[str]:
 
 
 def diff_json(difference: Difference) -> dict[str, Any]:
-    """The comparison as a JSON object; times in microseconds."""
+    """The comparison as a JSON object; times in microseconds, `avg_us` as in the text."""
     units = Units(difference.before.info.clock_hz)
     rows = []
     for one in difference.functions:
@@ -115,11 +117,14 @@ def diff_json(difference: Difference) -> dict[str, Any]:
                 "chance": one.chance,
                 "cost_us": round(units.us(one.cost), 3),
                 "calls": list(values["calls"]),
+                "avg_us": [_mean_us(side, units) for side in (one.before, one.after)],
                 "total_us": [units.value(v) for v in values["elapsed"]],
                 "self_us": [units.value(v) for v in values["net"]],
             }
         )
     return {
+        "before": _run_json(difference.before),
+        "after": _run_json(difference.after),
         "functions": rows,
         "paths": [
             {
@@ -130,6 +135,21 @@ def diff_json(difference: Difference) -> dict[str, Any]:
             for path in difference.paths
         ],
     }
+
+
+def _run_json(line: Timeline) -> dict[str, Any]:
+    value = Units(line.info.clock_hz).value
+    return {
+        "source": line.info.source,
+        "events": line.events,
+        "elapsed_us": value(line.ledger.elapsed),
+        "run_us": value(line.ledger.run),
+    }
+
+
+def _mean_us(side: FunctionStatistics | None, units: Units) -> float | None:
+    mean = side.own.mean if side else None
+    return None if mean is None else round(units.us(mean), 3)
 
 
 def _number(value: float | None, units: Units) -> str:

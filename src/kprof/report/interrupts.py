@@ -11,7 +11,7 @@ from kprof.analysis.filters import Mask
 from kprof.analysis.interrupts import interrupt_functions, interrupted, interrupts
 from kprof.analysis.measures import Measure
 from kprof.report.distribution import distribution_json, distribution_lines, figures_text
-from kprof.report.units import Units, safe_name
+from kprof.report.units import Units, counted, safe_name
 
 
 def interrupts_json(
@@ -77,7 +77,7 @@ def interrupt_lines(
             yield "  period: " + figures_text(interrupt.period, units)
         if interrupt.beat is not None:
             yield from _beat_lines(interrupt.beat, units)
-        yield f"  on top of at most {interrupt.nested} other interrupts"
+        yield f"  on top of at most {counted(interrupt.nested, 'other interrupt')}"
     yield ""
     yield f"{'total us':>12}  {'without':>12}  {'in interrupts':>13}  name"
     for row in interrupted(timeline, functions, keep):

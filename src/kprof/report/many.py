@@ -24,19 +24,21 @@ def captures_lines(parts: Sequence[Statistics]) -> list[str]:
         )
     if not 1 < len(parts) <= _COLUMNS:
         return lines
-    heads = [f"{f'#{number}':>10}" for number in range(1, len(parts) + 1)]
+    heads = [f"{_head(numbers):>10}" for numbers in _numbers(parts)]
     lines += ["", "net us in each:", "  ".join(heads) + "  name"]
-    names = {name for part in parts for name in part.functions}
-    total = {name: sum(_net(part, name) for part in parts) for name in names}
-    for name in sorted(names, key=lambda name: (-total[name], name)):
+    for name in _names(parts):
         cells = [f"{units.text(_net(part, name)):>10}" for part in parts]
         lines.append("  ".join(cells) + f"  {safe_name(name)}")
     return lines
 
 
 def captures_json(parts: Sequence[Statistics]) -> dict[str, Any]:
-    """The same values as a JSON object."""
+    """The same values as a JSON object, of any number of captures.
+
+    One of `parts` is of one capture, or of those that were merged when it was saved.
+    """
     value = Units(parts[0].info.clock_hz).value
+    names = _names(parts)
     return {
         "captures": [
             {
@@ -47,8 +49,36 @@ def captures_json(parts: Sequence[Statistics]) -> dict[str, Any]:
             }
             for part in parts
             for source, events, elapsed, idle in part.captures
-        ]
+        ],
+        "parts": [
+            {
+                "captures": list(numbers),
+                "net_us": {name: value(_net(part, name)) for name in names},
+            }
+            for part, numbers in zip(parts, _numbers(parts), strict=True)
+        ],
     }
+
+
+def _numbers(parts: Sequence[Statistics]) -> list[range]:
+    """The numbers of the captures in each part; they count through all."""
+    found = []
+    first = 1
+    for part in parts:
+        found.append(range(first, first + len(part.captures)))
+        first += len(part.captures)
+    return found
+
+
+def _head(numbers: range) -> str:
+    return f"#{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"#{numbers.start}"
+
+
+def _names(parts: Sequence[Statistics]) -> list[str]:
+    """The functions that ran, the largest net time first."""
+    names = {name for part in parts for name in part.functions}
+    total = {name: sum(_net(part, name) for part in parts) for name in names}
+    return sorted(names, key=lambda name: (-total[name], name))
 
 
 def _net(part: Statistics, name: str) -> int:

@@ -65,7 +65,7 @@ def make_request(options: dict[str, object]) -> Request:
     UsageError
         Two questions were asked at once, or a program was given that none needs.
     """
-    if options.get("elf") and "size" not in f"{options['fields']},{options['sort']}":
+    if options.get("elf") is not None and "size" not in f"{options['fields']},{options['sort']}":
         raise UsageError("--elf is for the functions' sizes; expected -f +size with it")
     asked = [name for name in _QUESTIONS if options.get(name) not in (None, False)]
     if options.get("slower_than") is not None:

@@ -54,6 +54,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
     ledger = summary.ledger
     hz = summary.info.clock_hz / summary.info.step
     odd = summary.anomalies
+    near = summary.doubts.near_wrap
     return {
         "capture": {
             "events": summary.events,
@@ -70,6 +71,8 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "taken_us": units.value(summary.taken),
         "short_intervals": summary.short,
         "longest_gap_us": units.value(summary.longest),
+        "near_wrap_us": near and [units.value(ticks) for ticks in near],
+        "missing": summary.doubts.missing,
         "functions": [
             {
                 "name": row.entry.name,

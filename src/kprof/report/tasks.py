@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask
-from kprof.analysis.tasks import IDLE, LEFT_OUT, running, shares, slices, tasks
+from kprof.analysis.tasks import IDLE, LEFT_OUT, running, shares, tasks
 from kprof.report.units import Units, percent, safe_name
 
 _COLUMNS = 64
@@ -59,12 +59,16 @@ def _order(row: tuple[int, object]) -> tuple[bool, int]:
 
 
 def tasks_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
-    """The contexts and their slices as a JSON object; times in microseconds.
+    """The contexts, and the whole run in parts, as a JSON object; times in microseconds.
 
-    With `keep` the slices are the stretches in which one of these calls was open.
+    A part is of one context by its number, or ``idle``; with `keep` it is ``others`` where none of
+    these calls was open in the context that ran.
     """
     value = Units(timeline.info.clock_hz).value
-    rows = slices(timeline) if keep is None else running(timeline, keep)
+    rows = running(timeline, keep)
+    # Where one and the same goes on, calls that begin and end in it are no new part.
+    first = np.flatnonzero(np.diff(rows.context, prepend=min(IDLE, LEFT_OUT) - 1))
+    ends = [*rows.start[first[1:]].tolist(), timeline.ledger.elapsed]
     return {
         "tasks": [
             {
@@ -78,12 +82,18 @@ def tasks_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
             for task in tasks(timeline, keep)
         ],
         "idle_us": value(timeline.ledger.idle),
-        "slices": [
-            {"start_us": value(start), "end_us": value(end), "context": context}
+        "parts": [
+            {
+                "start_us": value(start),
+                "end_us": value(end),
+                "context": context if context >= 0 else _LABELS[context],
+            }
             for start, end, context in zip(
-                rows.start.tolist(), rows.end.tolist(), rows.context.tolist(), strict=True
+                rows.start[first].tolist(),
+                ends[: len(first)],
+                rows.context[first].tolist(),
+                strict=True,
             )
-            if context >= 0
         ],
     }
 
