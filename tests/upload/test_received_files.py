@@ -13,7 +13,12 @@ from tests.upload.simline import ClosingLine, Faults, SimLine
 
 from kprof.capture import open_capture
 from kprof.errors import UsageError
-from kprof.upload.failures import InterruptedUploadError, TransferError
+from kprof.upload.failures import (
+    InterruptedUploadError,
+    NoAnswerError,
+    PortError,
+    TransferError,
+)
 from kprof.upload.layout import Layout
 from kprof.upload.memory_session import MemoryOptions, fetch_memory_over
 from kprof.upload.progress import Progress
@@ -180,3 +185,30 @@ def test_banks_in_a_longer_file_have_the_default_size(tmp_path: Path) -> None:
 )
 def test_records_in_a_file(layout: Layout, length: int, whole: int, begun: int) -> None:
     assert (layout.records_in(length), layout.records_begun_in(length)) == (whole, begun)
+
+
+@pytest.mark.parametrize("proto", ["xmodem", "gdb", "raw"])
+def test_force_keeps_the_old_part_until_something_new_has_come(tmp_path: Path, proto: str) -> None:
+    out, part, listed = (tmp_path / f"a.bin{end}" for end in ("", ".part", ".part.json"))
+    part.write_bytes(RAM[:3070])
+    listed.write_text("{}")
+    options = MemoryOptions(proto, force=True)
+    with pytest.raises(PortError):
+        fetch_memory_over(ClosingLine(XSender(RAM), lambda: True), out, options)
+    assert (part.read_bytes(), listed.read_text()) == (RAM[:3070], "{}")
+    with pytest.raises(NoAnswerError):
+        fetch_memory_over(SimLine(None), out, options)
+    assert (part.read_bytes(), listed.read_text()) == (RAM[:3070], "{}")
+
+
+def test_force_leaves_nothing_of_the_old_part(tmp_path: Path) -> None:
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    part.write_bytes(b"old" * 9000)
+    (tmp_path / "a.bin.part.json").write_text("{}")
+    line = SimLine(XSender(RAM), faults=Faults(cuts=((1.0, 90.0),)))
+    with pytest.raises(TransferError, match=KEPT):
+        fetch_memory_over(line, out, MemoryOptions("xmodem", force=True))
+    _kept(out)
+    part.write_bytes(b"old" * 9000)
+    fetch_memory_over(SimLine(XSender(RAM)), out, MemoryOptions("xmodem", force=True))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]

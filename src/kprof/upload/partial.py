@@ -26,11 +26,18 @@ VERSION = 2
 
 
 class Partial:
-    """The two files; made by `partial_files`."""
+    """The two files; made by `partial_files`.
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    Attributes
+    ----------
+    fresh
+        What is in them is of no use: the first piece takes its place, and until then it stays.
+    """
+
+    def __init__(self, path: Path, descriptor: int, *, fresh: bool = False) -> None:
         self.path = path
         self.list_path = Path(f"{path}.json")
+        self.fresh = fresh
         self._descriptor = descriptor
         self._saved_at = 0.0
 
@@ -43,6 +50,8 @@ class Partial:
             The disk is full, or gone.
         """
         try:
+            if self.fresh:
+                self._empty()
             while data:
                 done = os.pwrite(self._descriptor, data, offset)
                 offset, data = offset + done, data[done:]
@@ -51,6 +60,8 @@ class Partial:
 
     def save(self, board: dict[str, Any], image: Image, now: float | None = None) -> None:
         """List what is there; with a time `now`, only if the last list is old."""
+        if self.fresh:  # no piece has come
+            return
         if now is not None:
             if now - self._saved_at < SAVE_EVERY_S:
                 return
@@ -69,6 +80,11 @@ class Partial:
 
     def restore(self, board: dict[str, Any], image: Image) -> str:
         """Put what was kept into `image`; why nothing was, or an empty string."""
+        problem = self._restore(board, image)
+        self.fresh = bool(problem)
+        return problem
+
+    def _restore(self, board: dict[str, Any], image: Image) -> str:
         try:
             content = json.loads(self.list_path.read_text("utf-8"))
             bitmap = content["bitmap"]
@@ -97,10 +113,7 @@ class Partial:
         FileAccessError
             The disk is full, or gone.
         """
-        try:
-            os.ftruncate(self._descriptor, 0)
-        except OSError as error:
-            raise FileAccessError(explain(self.path, "write", error)) from error
+        self.fresh = True
         self.sink(0, data)
 
     def remove(self) -> None:
@@ -108,6 +121,11 @@ class Partial:
         for path in (self.list_path, self.path):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+
+    def _empty(self) -> None:
+        self.list_path.unlink(missing_ok=True)
+        os.ftruncate(self._descriptor, 0)
+        self.fresh = False
 
 
 def check_output(out: Path, *, resume: bool, force: bool, resumable: bool = True) -> None:
@@ -172,21 +190,17 @@ def partial_files(
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise UsageError(f"{path}: another upload is writing it now (wait for it)") from error
-        partial = Partial(path, descriptor)
-        if not resume:
-            try:
-                os.ftruncate(descriptor, 0)
-                partial.list_path.unlink(missing_ok=True)
-            except OSError as error:
-                raise FileAccessError(explain(path, "write", error)) from error
+        partial = Partial(path, descriptor, fresh=not resume)
         try:
             yield partial
         except KprofError as error:
             disk = isinstance(error, FileAccessError)
-            kept = os.fstat(descriptor).st_size > 0 and (partial.list_path.exists() or not disk)
+            kept = os.fstat(descriptor).st_size > 0
+            kept = kept and (partial.fresh or partial.list_path.exists() or not disk)
             if not kept:
                 partial.remove()
             if disk:
+                kept = kept and not partial.fresh
                 what = f"what arrived is kept in {path}"
                 what += " (--resume goes on with it)" if resumable else ""
                 raise TransferError(f"{error}; {what if kept else 'nothing is kept'}") from error
