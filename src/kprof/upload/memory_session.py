@@ -17,7 +17,7 @@ from kprof.upload.gdb import GdbReader
 from kprof.upload.image import RECORD_BYTES, Image
 from kprof.upload.layout import Layout, Memory
 from kprof.upload.line import Line, TracedLine, converse
-from kprof.upload.partial import Partial, partial_files
+from kprof.upload.partial import Partial, check_usable, partial_files
 from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
 from kprof.upload.received import memory_of
@@ -129,6 +129,7 @@ def fetch_memory(
     from kprof.upload.port import open_port
 
     options.check()
+    _check_kept(Path(out), options)
     with open_port(port, options.baud) as line, interrupts_counted() as interrupts:
         return fetch_memory_over(line, out, options, progress, interrupts)
 
@@ -146,6 +147,7 @@ def fetch_memory_over(
     with partial_files(
         out, resume=options.resume, force=options.force, resumable=options.resumable
     ) as partial:
+        _check_kept(out, options)
         line = TracedLine(line, options.trace) if options.trace else line
         fetcher = _Fetcher(line, options, partial, progress, interrupts)
         start = line.clock()
@@ -219,7 +221,7 @@ class _Fetcher:
 
     def save(self, image: Image) -> None:
         """List what is in the partial file."""
-        self._partial.save(self._board(), image)
+        self._partial.save(_board(self._options), image)
 
     def say(self, note: str) -> None:
         """Tell the user."""
@@ -268,7 +270,7 @@ class _Fetcher:
         if not self._options.resume:
             return
         image = Image(self._records)
-        problem = self._partial.restore(self._board(), image)
+        problem = self._partial.restore(_board(self._options), image)
         if problem:
             self.say(problem)
         for first, count in image.present():
@@ -286,7 +288,7 @@ class _Fetcher:
             image.put(at, data[at * RECORD_BYTES : end * RECORD_BYTES])
             at = complete.find(1, end)
         if image.complete:
-            self._partial.save(self._board(), image)
+            self._partial.save(_board(self._options), image)
         return image
 
     def _kept(self, error: UploadError, memory: Memory) -> UploadError:
@@ -323,9 +325,16 @@ class _Fetcher:
             )
         return _begun(error)(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
 
-    def _board(self) -> dict[str, Any]:
-        layout = dataclasses.asdict(self._options.layout(self._records))
-        return {"proto": self._options.proto, **layout, "banks": list(layout["banks"])}
+
+def _board(options: MemoryOptions) -> dict[str, Any]:
+    """What an upload must have in common with an earlier one to go on with what that kept."""
+    layout = dataclasses.asdict(options.layout(options.records or RECORDS))
+    return {"proto": options.proto, **layout, "banks": list(layout["banks"])}
+
+
+def _check_kept(out: Path, options: MemoryOptions) -> None:
+    if options.resume and not options.force:
+        check_usable(out, _board(options))
 
 
 def _begun(error: UploadError) -> type[UploadError]:

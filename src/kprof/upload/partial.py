@@ -23,6 +23,7 @@ from kprof.upload.image import RECORD_BYTES, Image
 
 SAVE_EVERY_S = 1.0
 VERSION = 2
+NOTHING_USABLE = "nothing usable was kept of an earlier upload"
 
 
 class Partial:
@@ -85,19 +86,15 @@ class Partial:
         return problem
 
     def _restore(self, board: dict[str, Any], image: Image) -> str:
+        content, problem = _listed(self.list_path, board)
+        if problem:
+            return problem
         try:
-            content = json.loads(self.list_path.read_text("utf-8"))
-            bitmap = content["bitmap"]
-            kept = content["board"]
             data = self.path.read_bytes()
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return "nothing usable was kept of an earlier upload"
-        if content.get("kprof") != VERSION or not isinstance(bitmap, str):
-            return "what was kept is of another version of kprof"
-        if kept != board:
-            return "what was kept is of another board or another run"
+        except OSError:
+            return NOTHING_USABLE
         found = Image(image.records)
-        found.restore(data.ljust(len(image.data), b"\0"), bitmap)
+        found.restore(data.ljust(len(image.data), b"\0"), content["bitmap"])
         if found.held_crc() != content.get("crc"):
             return f"what was kept in {self.path} is damaged (other bytes than its list says)"
         for first, count in found.present():
@@ -207,6 +204,41 @@ def partial_files(
             raise
     finally:
         os.close(descriptor)
+
+
+def check_usable(out: Path, board: dict[str, Any]) -> None:
+    """Refuse to go on with a part that is of something else; with a damaged one, or none, one may.
+
+    Raises
+    ------
+    UsageError
+        Going on would replace it.
+    """
+    path = Path(f"{out}.part")
+    try:
+        there = path.stat().st_size > 0
+    except OSError:
+        there = False
+    problem = _listed(Path(f"{path}.json"), board)[1] if there else ""
+    if problem:
+        raise UsageError(
+            f"{path}: --resume cannot go on with it: {problem} (move it away to keep it; -f begins "
+            "anew)"
+        )
+
+
+def _listed(path: Path, board: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """What the list at `path` says, and why it is of no use for `board`, or an empty string."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        bitmap, kept = content["bitmap"], content["board"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}, NOTHING_USABLE
+    if content.get("kprof") != VERSION or not isinstance(bitmap, str):
+        return {}, "what was kept is of another version of kprof"
+    if kept != board:
+        return {}, "what was kept is of another board or another run"
+    return content, ""
 
 
 def _check_name(out: Path, *, force: bool) -> None:
