@@ -12,11 +12,17 @@ import kprof
 from kprof.errors import KprofError, UploadError, UsageError
 from kprof.upload.dump import Dumper, DumpOptions
 from kprof.upload.dumplines import HexDump, IntelHex, Parser, RawBytes, SRecords
-from kprof.upload.failures import KeptDiffersError, NoAnswerError, PortError, TransferError
+from kprof.upload.failures import (
+    InterruptedUploadError,
+    KeptDiffersError,
+    NoAnswerError,
+    PortError,
+    TransferError,
+)
 from kprof.upload.gdb import GdbReader
 from kprof.upload.image import RECORD_BYTES, Image
 from kprof.upload.layout import Layout, Memory
-from kprof.upload.line import Line, TracedLine, converse
+from kprof.upload.line import CountedLine, Line, TracedLine, converse
 from kprof.upload.partial import Partial, check_usable, partial_files
 from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
@@ -29,6 +35,7 @@ from kprof.upload.xmodem import Receiver
 PROTOCOLS = ("xmodem", "ymodem", "srec", "ihex", "hexdump", "gdb", "raw")
 FILES = ("xmodem", "ymodem")  # the sender says how long it is
 RECORDS = 16384
+_AT_BEGIN = (PortError, NoAnswerError)  # kinds of errors; afterwards they are a `TransferError`
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,11 @@ class MemoryOptions:
     def resumable(self) -> bool:
         """Parts of the memory can be asked for."""
         return self.proto not in FILES and (self.proto != "raw" or bool(self.ask))
+
+    @property
+    def twice(self) -> bool:
+        """Only what has come twice the same counts."""
+        return self.verify or self.proto == "hexdump"
 
     def check(self) -> None:
         """Refuse what cannot be, before anything is done.
@@ -190,7 +202,7 @@ class _Fetcher:
     ) -> None:
         self.retries = 0
         self.verified = ""
-        self._line, self._options, self._partial = line, options, partial
+        self._line, self._options, self._partial = CountedLine(line), options, partial
         self._progress, self._interrupts = progress, interrupts
         self._records = options.records or RECORDS
         self._parser = _parser(options)
@@ -251,7 +263,7 @@ class _Fetcher:
     def _dump(self, memory: Memory) -> None:
         options = self._options
         parser = self._parser
-        twice = options.verify or options.proto == "hexdump"
+        twice = options.twice
         how = DumpOptions(options.ask, options.greeting, 2 if twice else 1)
         dumper = Dumper(memory, parser, how, self._tell)
         self._converse(dumper.run())
@@ -299,10 +311,9 @@ class _Fetcher:
             return self._kept_bytes(error, came, image=plain)
         image = self._image(memory)
         if not image.held:
-            return error
+            return self._lost(error)
         self.save(image)
-        kind = _begun(error) if memory.held > self._restored else type(error)
-        return kind(
+        return self._kind(error, came=memory.held > self._restored)(
             f"{error}; {image.held:,} of {image.records:,} records are kept in "
             f"{self._partial.path} (--resume goes on with them)"
         )
@@ -314,7 +325,7 @@ class _Fetcher:
         if image:
             data = data[: records * RECORD_BYTES]
         if not data:
-            return error
+            return self._lost(error)
         self._partial.keep(data)
         kept = f"{len(data):,} bytes are kept in {path} as they came"
         if image:
@@ -323,7 +334,29 @@ class _Fetcher:
                 f"{records:,} records are kept in {path}, a raw image (kprof convert {path} -o "
                 f"FILE --valid {valid} reads it)"
             )
-        return _begun(error)(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
+        kind = self._kind(error, came=True)
+        return kind(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
+
+    def _lost(self, error: UploadError) -> UploadError:
+        """The error of a transfer of which nothing can be kept."""
+        if not self._line.received or not isinstance(error, (PortError, InterruptedUploadError)):
+            return error
+        options, why = self._options, "no record is complete and sound"
+        if options.twice and options.proto != "gdb":
+            which = "of hexdump" if options.proto == "hexdump" else "with --verify"
+            why = f"{which} only what two dumps agree on"
+        return self._kind(error, came=False)(f"{error}; nothing is kept: {why}")
+
+    def _kind(self, error: UploadError, *, came: bool) -> type[UploadError]:
+        """What an error is: a port is lost in the midst once anything was received.
+
+        Parameters
+        ----------
+        came
+            Some of the memory has come.
+        """
+        begun = bool(self._line.received) if isinstance(error, PortError) else came
+        return TransferError if begun and isinstance(error, _AT_BEGIN) else type(error)
 
 
 def _board(options: MemoryOptions) -> dict[str, Any]:
@@ -335,11 +368,6 @@ def _board(options: MemoryOptions) -> dict[str, Any]:
 def _check_kept(out: Path, options: MemoryOptions) -> None:
     if options.resume and not options.force:
         check_usable(out, _board(options))
-
-
-def _begun(error: UploadError) -> type[UploadError]:
-    """The kind of an error of a transfer of which something has arrived."""
-    return TransferError if isinstance(error, (PortError, NoAnswerError)) else type(error)
 
 
 def _parser(options: MemoryOptions) -> Parser:

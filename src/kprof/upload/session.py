@@ -262,8 +262,10 @@ def _converse(
         raise
     except (TransferError, VerifyError, InterruptedUploadError, NoAnswerError, PortError) as error:
         image = getattr(host, "image", None)
-        if image is None or not image.held:
+        if image is None or (not image.held and not isinstance(error, PortError)):
             raise
+        if not image.held:
+            raise TransferError(f"{error}; nothing is kept: no record has come") from error
         partial.save(_board(host.info), image)
         kind = type(error)
         if kind in (NoAnswerError, PortError):  # it had begun: what arrived is kept
