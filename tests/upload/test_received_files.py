@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -212,3 +213,11 @@ def test_force_leaves_nothing_of_the_old_part(tmp_path: Path) -> None:
     part.write_bytes(b"old" * 9000)
     fetch_memory_over(SimLine(XSender(RAM)), out, MemoryOptions("xmodem", force=True))
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_the_command_that_reads_what_is_kept_can_be_typed(tmp_path: Path) -> None:
+    options = MemoryOptions("xmodem", records=4000)
+    with pytest.raises(TransferError) as raised:
+        fetch_memory_over(SimLine(XSender(RAM)), tmp_path / "it's a b.bin", options)
+    command = str(raised.value).partition(" (kprof ")[2].partition(" reads it)")[0]
+    assert shlex.split(command)[:4] == ["convert", f"{tmp_path}/it's a b.bin.part", "-o", "FILE"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -331,8 +332,8 @@ class _Fetcher:
         if image:
             valid = records if options.valid is None else min(options.valid, records)
             kept = (
-                f"{records:,} records are kept in {path}, a raw image (kprof convert {path} -o "
-                f"FILE --valid {valid} reads it)"
+                f"{records:,} records are kept in {path}, a raw image (kprof convert "
+                f"{shlex.quote(str(path))} -o FILE --valid {valid} reads it)"
             )
         kind = self._kind(error, came=True)
         return kind(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
