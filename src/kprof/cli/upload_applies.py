@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from kprof.errors import UsageError
 
@@ -39,6 +40,14 @@ _AGAINST = {
     "banks": (("addr",), "the banks' addresses say where the RAM is"),
 }
 
+# Options that may be left out, but not empty: what is expected.
+_FILLED = {
+    "names": "the name of a file",
+    "trace_line": "the name of a file",
+    "ask": "the text of a command",
+    "banks": "five addresses",
+}
+
 
 def check_options(proto: str, given: Collection[str]) -> None:
     """Refuse the options that `proto` has no use for.
@@ -68,6 +77,18 @@ def check_options(proto: str, given: Collection[str]) -> None:
             f"--base and --baud: with --proto {proto} the rate does not change; expected one of "
             "them"
         )
+
+
+def check_values(options: Mapping[str, Any], given: Collection[str]) -> None:
+    """Refuse options that are given empty, as by a variable of a shell that is not set.
+
+    Raises
+    ------
+    UsageError
+    """
+    for key, expected in _FILLED.items():
+        if key in given and not options[key]:
+            raise UsageError(f"{_option(key)}: is empty; expected {expected} (or leave it out)")
 
 
 def _listed(words: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -12,8 +13,9 @@ import click
 
 from kprof.cli.line_log import line_log
 from kprof.cli.meter import Meter
-from kprof.cli.upload_applies import check_options
+from kprof.cli.upload_applies import check_options, check_values
 from kprof.errors import UsageError
+from kprof.files import same_file
 from kprof.upload.ask import fill
 from kprof.upload.host import HostOptions
 from kprof.upload.memory_session import MemoryOptions, fetch_memory
@@ -69,6 +71,8 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     KprofError
     """
     check_options(options["proto"], given)
+    check_values(options, given)
+    _check_log(options)
     out, meter = Path(options["output"]), UploadMeter(sys.stderr)
     wanted: UploadOptions | MemoryOptions
     wanted = agent_options(options) if options["proto"] == "kpr1" else memory_options(options)
@@ -81,6 +85,19 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     finally:
         meter.end()
     click.echo(f"kprof: {outcome(result)}", err=True)
+
+
+def _check_log(options: Mapping[str, Any]) -> None:
+    """Refuse a log that would take the place of a file of the upload."""
+    log, out = options["trace_line"], options["output"]
+    if not log:
+        return
+    others = [out, f"{out}.part", f"{out}.part.json", *filter(None, (options["names"],))]
+    for other in others:
+        if os.path.realpath(log) == os.path.realpath(other) or same_file(log, other):
+            raise UsageError(
+                f"--trace-line {log}: is a file of this upload ({other}); name another file"
+            )
 
 
 def _fetch(
