@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Collection, Mapping
@@ -26,7 +27,10 @@ from kprof.upload.session import UploadOptions, UploadResult, fetch, names_diges
 
 
 class UploadMeter:
-    """Shows what the conversation tells: how far it is, its rate, the time left, its notices."""
+    """Shows what the conversation tells: how far it is, its rate, the time left, its notices.
+
+    A terminal that is gone ends no upload.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -35,6 +39,10 @@ class UploadMeter:
         self._meter: Meter | None = None
 
     def __call__(self, progress: Progress) -> None:
+        with contextlib.suppress(OSError):
+            self._show(progress)
+
+    def _show(self, progress: Progress) -> None:
         self._now = progress.now
         if not progress.total and progress.phase != "notice":
             return
@@ -48,12 +56,14 @@ class UploadMeter:
 
     def say(self, sentence: str) -> None:
         """Print a sentence that stays."""
-        (self._meter or Meter(self._stream)).say(sentence)
+        with contextlib.suppress(OSError):
+            (self._meter or Meter(self._stream)).say(sentence)
 
     def end(self) -> None:
         """Clear the line that is drawn."""
         if self._meter is not None:
-            self._meter.end()
+            with contextlib.suppress(OSError):
+                self._meter.end()
 
 
 def upload(options: Mapping[str, Any], given: Collection[str]) -> None:

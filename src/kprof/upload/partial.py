@@ -1,9 +1,11 @@
 """What has arrived of an unfinished upload, in two files beside the output.
 
 ``OUT.part`` holds the records where they belong; ``OUT.part.json`` says what board they are of and
-which are there, with their CRC-32. Each piece is written as it arrives, the list of what is there
-about every second (after the records are on the disk), so that whatever dies, `--resume` finds
-nothing wrong. What no transfer can go on with is in ``OUT.part`` alone, as it came.
+which are there, with their CRC-32. With the agent each piece is written as it arrives, the list of
+what is there about every second (after the records are on the disk), so that whatever dies,
+`--resume` finds nothing wrong. Without the agent both are written when the transfer ends, fails or
+is stopped by a signal that can be caught: a process that is killed outright keeps nothing. What no
+transfer can go on with is in ``OUT.part`` alone, as it came.
 """
 
 from __future__ import annotations
