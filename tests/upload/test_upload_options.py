@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kprof.cli.upload import command
 from kprof.cli.upload_applies import check_options
 from kprof.errors import UsageError
-from kprof.upload.memory_session import PROTOCOLS
+from kprof.upload.protocols import PROTOCOLS
 
 ALWAYS = {"port", "output", "force", "base", "baud", "proto", "verify", "names"}
 ALWAYS |= {"send", "expect", "trace_line", "resume"}
@@ -29,7 +29,7 @@ USED = {
 MEMORY = {"addr", "banks", "stride", "records", "valid", "hz"}
 
 
-@pytest.mark.parametrize("proto", ["kpr1", *PROTOCOLS])
+@pytest.mark.parametrize("proto", PROTOCOLS)
 def test_an_option_is_used_or_refused(proto: str) -> None:
     used = ALWAYS | USED[proto] | (MEMORY if proto != "kpr1" else set())
     for parameter in command.params:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kprof.upload.protocols import PROTOCOLS
+
 
 @click.command("upload")
 @click.argument("port")
@@ -24,7 +26,7 @@ import click
 )
 @click.option(
     "--proto",
-    type=click.Choice(["kpr1", "xmodem", "ymodem", "srec", "ihex", "hexdump", "gdb", "raw"]),
+    type=click.Choice(PROTOCOLS),
     default="kpr1",
     show_default=True,
     help="What the board speaks.",

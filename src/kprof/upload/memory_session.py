@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import kprof
-from kprof.errors import KprofError, UploadError, UsageError
+from kprof.errors import UploadError, UsageError
 from kprof.upload.dump import Dumper, DumpOptions
 from kprof.upload.dumplines import HexDump, IntelHex, Parser, RawBytes, SRecords
 from kprof.upload.failures import (
@@ -27,14 +27,13 @@ from kprof.upload.line import CountedLine, Line, TracedLine, converse
 from kprof.upload.partial import Partial, check_usable, partial_files
 from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
+from kprof.upload.protocols import FILES
 from kprof.upload.received import memory_of
 from kprof.upload.session import UploadResult, interrupts_counted, names_digest, write_upload
 from kprof.upload.talk import Talk
 from kprof.upload.wire import Info
 from kprof.upload.xmodem import Receiver
 
-PROTOCOLS = ("xmodem", "ymodem", "srec", "ihex", "hexdump", "gdb", "raw")
-FILES = ("xmodem", "ymodem")  # the sender says how long it is
 RECORDS = 16384
 _AT_BEGIN = (PortError, NoAnswerError)  # kinds of errors; afterwards they are a `TransferError`
 
@@ -46,7 +45,7 @@ class MemoryOptions:
     Attributes
     ----------
     proto
-        One of `PROTOCOLS`.
+        One of `kprof.upload.protocols.MEMORY`.
     records
         Of the event RAM; None: 16384, or as many as the file that comes holds, which with `banks`
         may be longer.
@@ -180,12 +179,7 @@ def fetch_memory_over(
             },
         }
         valid_from = f"--valid {options.valid}"
-        try:
-            valid = write_upload(out, info, image, metadata, digest, valid_from)
-        except KprofError:  # the disk is full: everything that came is there to go on with
-            if options.resumable:
-                fetcher.save(image)
-            raise
+        valid = write_upload(out, info, image, metadata, digest, valid_from)
         partial.remove()
     return UploadResult(
         out, image.records, valid, options.proto, seconds, fetcher.retries, fetcher.verified
@@ -231,10 +225,6 @@ class _Fetcher:
         except UploadError as error:
             raise self._kept(error, memory) from error
         return self._image(memory)
-
-    def save(self, image: Image) -> None:
-        """List what is in the partial file."""
-        self._partial.save(_board(self._options), image)
 
     def say(self, note: str) -> None:
         """Tell the user."""
@@ -313,7 +303,7 @@ class _Fetcher:
         image = self._image(memory)
         if not image.held:
             return self._lost(error)
-        self.save(image)
+        self._partial.save(_board(self._options), image)
         return self._kind(error, came=memory.held > self._restored)(
             f"{error}; {image.held:,} of {image.records:,} records are kept in "
             f"{self._partial.path} (--resume goes on with them)"
