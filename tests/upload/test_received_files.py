@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shlex
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from kprof.upload.failures import (
 )
 from kprof.upload.layout import Layout
 from kprof.upload.memory_session import MemoryOptions, fetch_memory_over
+from kprof.upload.partial import check_output, partial_files
 from kprof.upload.progress import Progress
 
 RAM = run_ram(3000)
@@ -221,3 +223,36 @@ def test_the_command_that_reads_what_is_kept_can_be_typed(tmp_path: Path) -> Non
         fetch_memory_over(SimLine(XSender(RAM)), tmp_path / "it's a b.bin", options)
     command = str(raised.value).partition(" (kprof ")[2].partition(" reads it)")[0]
     assert shlex.split(command)[:4] == ["convert", f"{tmp_path}/it's a b.bin.part", "-o", "FILE"]
+
+
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"force": True}])
+@pytest.mark.parametrize("kept", [b"", b"kept"])
+def test_a_part_that_another_upload_writes(
+    tmp_path: Path, how: dict[str, bool], kept: bytes
+) -> None:
+    wanted = {"resume": False, "force": False} | how
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    part.write_bytes(kept)
+    with part.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match=r"a\.bin\.part: another upload is writing it now"):
+            check_output(out, **wanted)
+        with (
+            pytest.raises(UsageError, match=r"a\.bin\.part: another upload is writing it now"),
+            partial_files(out, **wanted),
+        ):
+            pass
+    assert part.read_bytes() == kept
+    check_output(out, resume=True, force=False)  # it holds no lock of its own
+
+
+def test_a_part_that_another_upload_removes_in_this_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    monkeypatch.setattr("fcntl.flock", lambda *_: part.unlink())
+    with (
+        pytest.raises(UsageError, match="another upload is writing it now"),
+        partial_files(out, resume=False, force=False),
+    ):
+        pass

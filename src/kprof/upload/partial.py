@@ -136,21 +136,13 @@ def check_output(out: Path, *, resume: bool, force: bool, resumable: bool = True
         See `partial_files`.
     """
     _check_name(out, force=force)
-    path = Path(f"{out}.part")
-    try:
-        begun = path.stat().st_size > 0
-    except FileNotFoundError:
-        begun = False
-        if not out.parent.is_dir():
-            raise FileAccessError(
-                f"{out}: cannot write: its folder is not there (make it, or name another place)"
-            ) from None
-    except OSError as error:
-        raise FileAccessError(explain(path, "write", error)) from error
-    if begun and not (resume or force):
-        raise _unfinished(path, resumable=resumable)
-    if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise FileAccessError(f"{out}: cannot write: permission denied (name another place for it)")
+    descriptor = _opened(out, os.O_RDWR)
+    if descriptor is not None:
+        try:
+            _claim(out, descriptor, begin=resume or force, resumable=resumable)
+        finally:
+            os.close(descriptor)
+    _check_folder(out)
 
 
 @contextlib.contextmanager
@@ -174,21 +166,12 @@ def partial_files(
     TransferError
         Inside the block a `FileAccessError` came up: the disk is full, or gone.
     """
-    _check_name(out, force=force)
-    path = Path(f"{out}.part")
-    may_exist = resume or force or _is_empty(path)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if may_exist else os.O_EXCL)
+    check_output(out, resume=resume, force=force, resumable=resumable)
+    descriptor, path = _opened(out, os.O_RDWR | os.O_CREAT), _part(out)
+    if descriptor is None:
+        raise _no_folder(out)
     try:
-        descriptor = os.open(path, flags, 0o666)
-    except FileExistsError as error:
-        raise _unfinished(path, resumable=resumable) from error
-    except OSError as error:
-        raise FileAccessError(explain(path, "write", error)) from error
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise UsageError(f"{path}: another upload is writing it now (wait for it)") from error
+        _claim(out, descriptor, begin=resume or force, resumable=resumable)
         partial = Partial(path, descriptor, fresh=not resume)
         try:
             yield partial
@@ -216,7 +199,7 @@ def check_usable(out: Path, board: dict[str, Any]) -> None:
     UsageError
         Going on would replace it.
     """
-    path = Path(f"{out}.part")
+    path = _part(out)
     try:
         there = path.stat().st_size > 0
     except OSError:
@@ -256,14 +239,51 @@ def _check_name(out: Path, *, force: bool) -> None:
     spare_existing(out, force)
 
 
-def _unfinished(path: Path, *, resumable: bool) -> UsageError:
-    resuming = "--resume goes on with it, " if resumable else ""
-    return UsageError(f"{path}: an unfinished upload is there ({resuming}-f begins anew)")
+def _check_folder(out: Path) -> None:
+    if not out.parent.is_dir():
+        raise _no_folder(out)
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise FileAccessError(f"{out}: cannot write: permission denied (name another place for it)")
 
 
-def _is_empty(path: Path) -> bool:
-    """An upload that was killed before anything arrived has left an empty file."""
+def _no_folder(out: Path) -> FileAccessError:
+    return FileAccessError(
+        f"{out}: cannot write: its folder is not there (make it, or name another place)"
+    )
+
+
+def _opened(out: Path, flags: int) -> int | None:
+    """Open the part of `out`; None: it is not there."""
+    path = _part(out)
     try:
-        return path.is_file() and path.stat().st_size == 0
-    except OSError:
-        return False
+        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+
+
+def _claim(out: Path, descriptor: int, *, begin: bool, resumable: bool) -> None:
+    """Lock the part of `out`, or refuse it; an empty one is left by a killed upload, and free.
+
+    Parameters
+    ----------
+    begin
+        Something may be in it.
+    """
+    path = _part(out)
+    held = UsageError(f"{path}: another upload is writing it now (wait for it)")
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise held from error
+    status = os.fstat(descriptor)
+    if status.st_nlink == 0:  # the other one has removed it in this moment
+        raise held
+    if status.st_size > 0 and not begin:
+        resuming = "--resume goes on with it, " if resumable else ""
+        raise UsageError(f"{path}: an unfinished upload is there ({resuming}-f begins anew)")
+
+
+def _part(out: Path) -> Path:
+    return Path(f"{out}.part")
