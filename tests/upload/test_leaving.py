@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.upload.agent import Agent
-from tests.upload.boards import ACK, GdbStub, Monitor, XSender
+from tests.upload.boards import ACK, GdbStub, Monitor, XSender, hex_line, srec_line
 from tests.upload.rams import run_ram
 from tests.upload.simline import ClosingLine, SimLine
 
@@ -120,4 +120,42 @@ def test_a_port_that_is_gone_at_once_leaves_nothing(tmp_path: Path) -> None:
         with pytest.raises(PortError) as raised:
             fetch_memory_over(line, tmp_path / "a.bin", MemoryOptions(proto))
         assert raised.value.exit_code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"proto": "hexdump"}, "of hexdump only what two dumps agree on"),
+        ({"proto": "srec", "verify": True}, "with --verify only what two dumps agree on"),
+        ({"proto": "srec"}, "no record is complete and sound"),  # a hexadecimal dump is no S-record
+        ({"proto": "gdb"}, "no record is complete and sound"),
+        ({"proto": "xmodem"}, "no record is complete and sound"),
+    ],
+)
+def test_a_port_that_is_lost_after_something_came(
+    tmp_path: Path, options: dict[str, object], said: str
+) -> None:
+    monitor = Monitor(RAM, line=srec_line if options.get("verify") else hex_line)
+    line = ClosingLine(monitor, lambda: line.now > 0.3)
+    typed = Greeting((b"d 0 13ff\r",))
+    with pytest.raises(TransferError, match=f"port is gone; nothing is kept: {said}$") as raised:
+        fetch_memory_over(
+            line,
+            tmp_path / "a.bin",
+            MemoryOptions(records=1024, greeting=typed, **options),  # type: ignore[arg-type]
+        )
+    assert raised.value.exit_code == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_agent_that_is_lost_before_its_first_record(tmp_path: Path) -> None:
+    class Leaving(Agent):
+        def _answer(self, request: Request) -> Iterator[bytes]:
+            yield from super()._answer(request)
+            self.done = True
+
+    agent = Leaving(RAM)
+    with pytest.raises(TransferError, match=r"port is gone; nothing is kept: no record has come$"):
+        fetch_over(ClosingLine(agent, lambda: agent.done), tmp_path / "a.bin")
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +15,15 @@ from tests.upload.simline import ClosingLine, Faults, SimLine
 
 from kprof.capture import open_capture
 from kprof.errors import UsageError
-from kprof.upload.failures import InterruptedUploadError, TransferError
+from kprof.upload.failures import (
+    InterruptedUploadError,
+    NoAnswerError,
+    PortError,
+    TransferError,
+)
 from kprof.upload.layout import Layout
 from kprof.upload.memory_session import MemoryOptions, fetch_memory_over
+from kprof.upload.partial import check_output, partial_files
 from kprof.upload.progress import Progress
 
 RAM = run_ram(3000)
@@ -180,3 +188,71 @@ def test_banks_in_a_longer_file_have_the_default_size(tmp_path: Path) -> None:
 )
 def test_records_in_a_file(layout: Layout, length: int, whole: int, begun: int) -> None:
     assert (layout.records_in(length), layout.records_begun_in(length)) == (whole, begun)
+
+
+@pytest.mark.parametrize("proto", ["xmodem", "gdb", "raw"])
+def test_force_keeps_the_old_part_until_something_new_has_come(tmp_path: Path, proto: str) -> None:
+    out, part, listed = (tmp_path / f"a.bin{end}" for end in ("", ".part", ".part.json"))
+    part.write_bytes(RAM[:3070])
+    listed.write_text("{}")
+    options = MemoryOptions(proto, force=True)
+    with pytest.raises(PortError):
+        fetch_memory_over(ClosingLine(XSender(RAM), lambda: True), out, options)
+    assert (part.read_bytes(), listed.read_text()) == (RAM[:3070], "{}")
+    with pytest.raises(NoAnswerError):
+        fetch_memory_over(SimLine(None), out, options)
+    assert (part.read_bytes(), listed.read_text()) == (RAM[:3070], "{}")
+
+
+def test_force_leaves_nothing_of_the_old_part(tmp_path: Path) -> None:
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    part.write_bytes(b"old" * 9000)
+    (tmp_path / "a.bin.part.json").write_text("{}")
+    line = SimLine(XSender(RAM), faults=Faults(cuts=((1.0, 90.0),)))
+    with pytest.raises(TransferError, match=KEPT):
+        fetch_memory_over(line, out, MemoryOptions("xmodem", force=True))
+    _kept(out)
+    part.write_bytes(b"old" * 9000)
+    fetch_memory_over(SimLine(XSender(RAM)), out, MemoryOptions("xmodem", force=True))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_the_command_that_reads_what_is_kept_can_be_typed(tmp_path: Path) -> None:
+    options = MemoryOptions("xmodem", records=4000)
+    with pytest.raises(TransferError) as raised:
+        fetch_memory_over(SimLine(XSender(RAM)), tmp_path / "it's a b.bin", options)
+    command = str(raised.value).partition(" (kprof ")[2].partition(" reads it)")[0]
+    assert shlex.split(command)[:4] == ["convert", f"{tmp_path}/it's a b.bin.part", "-o", "FILE"]
+
+
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"force": True}])
+@pytest.mark.parametrize("kept", [b"", b"kept"])
+def test_a_part_that_another_upload_writes(
+    tmp_path: Path, how: dict[str, bool], kept: bytes
+) -> None:
+    wanted = {"resume": False, "force": False} | how
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    part.write_bytes(kept)
+    with part.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match=r"a\.bin\.part: another upload is writing it now"):
+            check_output(out, **wanted)
+        with (
+            pytest.raises(UsageError, match=r"a\.bin\.part: another upload is writing it now"),
+            partial_files(out, **wanted),
+        ):
+            pass
+    assert part.read_bytes() == kept
+    check_output(out, resume=True, force=False)  # it holds no lock of its own
+
+
+def test_a_part_that_another_upload_removes_in_this_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    monkeypatch.setattr("fcntl.flock", lambda *_: part.unlink())
+    with (
+        pytest.raises(UsageError, match="another upload is writing it now"),
+        partial_files(out, resume=False, force=False),
+    ):
+        pass

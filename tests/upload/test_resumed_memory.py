@@ -17,7 +17,7 @@ from kprof.errors import FileAccessError, UsageError
 from kprof.upload.failures import KeptDiffersError, NoAnswerError, TransferError
 from kprof.upload.kept import SAMPLE_RECORDS, SAMPLES, samples
 from kprof.upload.layout import Layout, Memory
-from kprof.upload.memory_session import MemoryOptions, fetch_memory_over
+from kprof.upload.memory_session import MemoryOptions, fetch_memory, fetch_memory_over
 from kprof.upload.progress import Progress
 from kprof.upload.prompt import Greeting
 
@@ -215,3 +215,46 @@ def test_a_file_that_cannot_be_written_loses_nothing(
     fetch_memory_over(line, out, dataclasses.replace(options, resume=True))
     assert open_capture(out).records.tobytes() == RAM
     assert line.carried < 4000  # the samples alone: 8 of 16 records, 46 characters a line
+
+
+@pytest.mark.parametrize("other", [{"addr": BASE + 16}, {"records": 2999}, {"proto": "ihex"}])
+def test_a_part_of_something_else_is_not_replaced(tmp_path: Path, other: dict[str, object]) -> None:
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    options = _begin(out, "srec")
+    kept, listed = part.read_bytes(), (tmp_path / "a.bin.part.json").read_text()
+    changed = dataclasses.replace(options, **other)  # type: ignore[arg-type]
+    line = SimLine(None)
+    said = r"a\.bin\.part: --resume cannot go on with it: what was kept is of another board.*-f be"
+    with pytest.raises(UsageError, match=said):
+        fetch_memory_over(line, out, changed)
+    with pytest.raises(UsageError, match=said):
+        fetch_memory("/dev/ttyNone7", out, changed)  # before the port is opened
+    assert line.sent == 0
+    assert part.read_bytes() == kept
+    assert (tmp_path / "a.bin.part.json").read_text() == listed
+    fetch_memory_over(SimLine(_monitor(RAM)), out, options)  # type: ignore[arg-type]
+    assert open_capture(out).records.tobytes() == RAM
+
+
+def test_an_image_that_was_kept_is_not_replaced(tmp_path: Path) -> None:
+    out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
+    with pytest.raises(TransferError, match="a raw image"):
+        fetch_memory_over(SimLine(XSender(RAM), faults=CUT), out, MemoryOptions("xmodem"))
+    kept = part.read_bytes()
+    options, board = CASES["srec"]
+    options = dataclasses.replace(options, resume=True)
+    with pytest.raises(UsageError, match=r"nothing usable was kept of an earlier.*-f begins anew"):
+        fetch_memory_over(SimLine(board(RAM)), out, options)  # type: ignore[arg-type]
+    assert part.read_bytes() == kept
+    both = dataclasses.replace(options, force=True)
+    fetch_memory_over(SimLine(board(RAM)), out, both)  # type: ignore[arg-type]
+    assert open_capture(out).records.tobytes() == RAM
+
+
+def test_resume_with_nothing_kept_begins(tmp_path: Path) -> None:
+    options, board = CASES["srec"]
+    options = dataclasses.replace(options, resume=True)
+    (tmp_path / "a.bin.part").touch()
+    fetch_memory_over(SimLine(board(RAM)), tmp_path / "a.bin", options)  # type: ignore[arg-type]
+    fetch_memory_over(SimLine(board(RAM)), tmp_path / "b.bin", options)  # type: ignore[arg-type]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.bin", "b.bin"]

@@ -19,7 +19,7 @@ from tests.upload.simline import Faults, SimLine
 from kprof.capture import open_capture
 from kprof.errors import FileAccessError, UsageError
 from kprof.upload import UploadOptions, fetch, session
-from kprof.upload.failures import InterruptedUploadError, TransferError
+from kprof.upload.failures import InterruptedUploadError, NoAnswerError, TransferError
 from kprof.upload.host import HostOptions
 from kprof.upload.progress import Progress
 from kprof.upload.session import fetch_over
@@ -228,3 +228,15 @@ def test_a_capture_that_finds_no_room_is_resumed(
     fetch_over(line, out, UploadOptions(resume=True))
     assert open_capture(out).records.tobytes() == RAM
     assert line.carried < len(RAM) // 4  # nothing was fetched again
+
+
+def test_force_keeps_the_old_part_until_the_agent_has_sent_a_record(tmp_path: Path) -> None:
+    out, part = tmp_path / "dump.bin", tmp_path / "dump.bin.part"
+    with pytest.raises(TransferError):
+        fetch_over(SimLine(Agent(RAM), faults=Faults(cuts=((0.3, 60.0),))), out)
+    kept, listed = part.read_bytes(), (tmp_path / "dump.bin.part.json").read_text()
+    with pytest.raises(NoAnswerError):
+        fetch_over(SimLine(None), out, UploadOptions(force=True))
+    assert part.read_bytes() == kept
+    assert (tmp_path / "dump.bin.part.json").read_text() == listed
+    _resumed(out)

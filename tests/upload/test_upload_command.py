@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import signal
 import stat
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.upload.agent import Agent
+from tests.upload.boards import XSender
 from tests.upload.peers import open_pty, python_agent
 from tests.upload.rams import run_ram
 from tests.upload.simline import SimLine
@@ -149,23 +151,84 @@ def test_sigterm_gives_the_port_back(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sigterm_keeps_what_arrived(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_keeps_what_arrived(tmp_path: Path, number: int, code: int) -> None:
     out, ram = tmp_path / "dump.bin", run_ram(4000)
     running: list[subprocess.Popen[str]] = []
 
-    def before_frame(number: int) -> bool:
-        if number == 6:
-            running[0].terminate()
+    def before_frame(frame: int) -> bool:
+        if frame == 6:
+            running[0].send_signal(number)
         return True
 
     with python_agent(Agent(ram), before_frame) as port:
         running.append(_started(port, "-o", out))
         _, said = running[0].communicate(timeout=60)
-    assert running[0].returncode == 143
+    assert running[0].returncode == code
     assert f"of 4,000 records are kept in {out}.part (--resume goes on with them)" in said
     with python_agent(Agent(ram)) as port:
         assert _run(port, "-o", out, "--resume").returncode == 0
     assert open_capture(out).records.tobytes() == ram
+
+
+@pytest.mark.parametrize("proto", ["kpr1", "xmodem"])
+def test_a_closed_terminal_keeps_what_arrived(tmp_path: Path, proto: str) -> None:
+    out, ram = tmp_path / "dump.bin", run_ram(4000)
+    board: Agent | XSender = Agent(ram) if proto == "kpr1" else XSender(ram)
+    terminal, its_end = pty.openpty()
+    running: list[subprocess.Popen[str]] = []
+
+    def before_frame(frame: int) -> bool:
+        if frame == 6:
+            os.close(terminal)
+            running[0].send_signal(signal.SIGHUP)
+        return True
+
+    with python_agent(board, before_frame) as port:  # type: ignore[arg-type]
+        arguments = [port, "-o", str(out), "--proto", proto]
+        running.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "kprof", "upload", *arguments], stderr=its_end, text=True
+            )
+        )
+        os.close(its_end)
+        assert running[0].wait(60) == 129
+    kept = Path(f"{out}.part").read_bytes()
+    assert len(kept) >= 640  # five blocks of 128 bytes
+    assert ram.startswith(kept)
+
+
+def test_a_hang_up_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    out = tmp_path / "dump.bin"
+    running: list[subprocess.Popen[str]] = []
+
+    def before_frame(frame: int) -> bool:
+        if frame == 2:
+            running[0].send_signal(signal.SIGHUP)
+        return True
+
+    with python_agent(Agent(RAM), before_frame) as port:
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup: a child inherits it
+        try:
+            running.append(_started(port, "-o", out))
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        _, said = running[0].communicate(timeout=60)
+    assert running[0].returncode == 0, said
+    assert open_capture(out).records.tobytes() == RAM
+
+
+class GoneTerminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:  # noqa: ARG002
+        raise OSError(5, "Input/output error")
+
+
+def test_a_terminal_that_is_gone_ends_no_upload() -> None:
+    _shown(GoneTerminal(), 20)
+    UploadMeter(GoneTerminal()).say("nobody reads it")
 
 
 def _full_device(folder: Path) -> Path:

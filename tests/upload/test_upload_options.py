@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kprof.cli.upload import command
 from kprof.cli.upload_applies import check_options
 from kprof.errors import UsageError
-from kprof.upload.memory_session import PROTOCOLS
+from kprof.upload.protocols import PROTOCOLS
 
 ALWAYS = {"port", "output", "force", "base", "baud", "proto", "verify", "names"}
 ALWAYS |= {"send", "expect", "trace_line", "resume"}
@@ -29,7 +29,7 @@ USED = {
 MEMORY = {"addr", "banks", "stride", "records", "valid", "hz"}
 
 
-@pytest.mark.parametrize("proto", ["kpr1", *PROTOCOLS])
+@pytest.mark.parametrize("proto", PROTOCOLS)
 def test_an_option_is_used_or_refused(proto: str) -> None:
     used = ALWAYS | USED[proto] | (MEMORY if proto != "kpr1" else set())
     for parameter in command.params:
@@ -78,6 +78,10 @@ def test_what_goes_together() -> None:
         (["--send", r"a\q"], r"\q cannot be typed"),
         (["--proto", "gdb", "--valid", "20000"], "there are 16384 records"),
         (["--proto", "gdb", "--records", "10", "--valid", "11"], "there are 10 records"),
+        (["--names="], "--names: is empty; expected the name of a file (or leave it out)"),
+        (["--trace-line="], "--trace-line: is empty"),
+        (["--proto", "srec", "--ask="], "--ask: is empty"),
+        (["--proto", "gdb", "--banks="], "--banks: is empty; expected five addresses"),
     ],
 )
 def test_refused_before_the_port_is_opened(options: list[str], said: str, tmp_path: Path) -> None:
@@ -88,3 +92,25 @@ def test_refused_before_the_port_is_opened(options: list[str], said: str, tmp_pa
     assert isinstance(done.exception, UsageError), done.exception
     assert not isinstance(done.exception, click.ClickException)
     assert said in str(done.exception)
+
+
+@pytest.mark.parametrize("log", ["x", "./x", "x.part", "x.part.json", "hard", "soft", "k.names"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_log_takes_no_other_file_s_place(
+    log: str, force: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("k.names").write_text("main/1024\n")
+    if force:
+        Path("x").write_bytes(b"old")
+    if log == "hard":
+        Path("x.part").write_bytes(b"kept")
+        Path("hard").hardlink_to("x.part")
+    Path("soft").symlink_to(tmp_path / "x")
+    there = {path.name: path.exists() and path.read_bytes() for path in tmp_path.iterdir()}
+    arguments = ["/dev/ttyNone7", "-o", "x", "--trace-line", log, "--names", "k.names"]
+    arguments += ["-f"] if force else []
+    done = CliRunner().invoke(command, arguments, standalone_mode=False)
+    assert isinstance(done.exception, UsageError), done.exception
+    assert str(done.exception).startswith(f"--trace-line {log}: is a file of this upload (")
+    assert there == {p.name: p.exists() and p.read_bytes() for p in tmp_path.iterdir()}

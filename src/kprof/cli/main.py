@@ -6,6 +6,7 @@ one-line help so that `kprof --help` imports none of them.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import keyword
@@ -93,7 +94,8 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except KprofError as error:
-        click.echo(f"kprof: {error}", err=True)
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            click.echo(f"kprof: {error}", err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("kprof: interrupted", err=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kprof.upload.protocols import PROTOCOLS
+
 
 @click.command("upload")
 @click.argument("port")
@@ -24,15 +26,17 @@ import click
 )
 @click.option(
     "--proto",
-    type=click.Choice(["kpr1", "xmodem", "ymodem", "srec", "ihex", "hexdump", "gdb", "raw"]),
+    type=click.Choice(PROTOCOLS),
     default="kpr1",
     show_default=True,
     help="What the board speaks.",
 )
 @click.option("--raw", is_flag=True, help="Without the delta coding.")
-@click.option("--verify", is_flag=True, help="Compare checksums even where nothing went wrong.")
+@click.option(
+    "--verify", is_flag=True, help="Compare checksums; without the agent: fetch all twice."
+)
 @click.option("--valid-only", is_flag=True, help="Fetch the last run's records alone, if known.")
-@click.option("--stay", is_flag=True, help="Leave the agent running at the end.")
+@click.option("--stay", is_flag=True, help="Leave the agent running, or the gdb stub attached.")
 @click.option("--names", metavar="FILE", help="Name file of the code: its digest is recorded.")
 @click.option("--send", multiple=True, metavar="TEXT", help=r"Type this first, such as 'G 2000\r'.")
 @click.option("--expect", multiple=True, metavar="TEXT", help="Then wait for this.")
@@ -65,8 +69,9 @@ def command(**options: object) -> None:
     In TEXT \\r, \\n, \\t, \\e (escape), \\xHH and \\\\ stand for characters. An option that the
     protocol does not use is refused.
 
-    Exit code: 0 done, 2 misused, 3 the port cannot be opened, 4 nobody answers, 5 failed (what
-    arrived is kept), 6 verification failed, 130 interrupted, 143 terminated (SIGTERM).
+    Exit code: 0 done, 1 FILE cannot be written there, 2 misused, 3 the port cannot be opened, 4
+    nobody answers, 5 failed (what arrived is kept), 6 verification failed, 129 hung up (SIGHUP),
+    130 interrupted, 143 terminated (SIGTERM).
 
     \b
     Example:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from kprof.errors import UsageError
-
-_AGENT = ("kpr1",)
-_FILES = ("xmodem", "ymodem")
-_DUMPS = ("srec", "ihex", "hexdump")
-_MEMORY = (*_FILES, *_DUMPS, "gdb", "raw")
+from kprof.upload.protocols import AGENT, DUMPS, MEMORY
 
 # Option: its name in the message, and the protocols that use it.
 _FOR = {
-    "raw": ("--raw", _AGENT),
-    "valid_only": ("--valid-only", _AGENT),
-    "stay": ("--stay", (*_AGENT, "gdb")),
-    "ask": ("--ask", (*_DUMPS, "raw")),
+    "raw": ("--raw", AGENT),
+    "valid_only": ("--valid-only", AGENT),
+    "stay": ("--stay", (*AGENT, "gdb")),
+    "ask": ("--ask", (*DUMPS, "raw")),
     "little": ("--little", ("hexdump",)),
-    "addr": ("--addr", _MEMORY),
-    "banks": ("--banks", _MEMORY),
-    "stride": ("--stride", _MEMORY),
-    "records": ("--records", _MEMORY),
-    "valid": ("--valid", _MEMORY),
-    "hz": ("--hz", _MEMORY),
+    "addr": ("--addr", MEMORY),
+    "banks": ("--banks", MEMORY),
+    "stride": ("--stride", MEMORY),
+    "records": ("--records", MEMORY),
+    "valid": ("--valid", MEMORY),
+    "hz": ("--hz", MEMORY),
 }
 _HINTS = {
     "addr": "the agent knows its RAM",
@@ -37,6 +34,14 @@ _HINTS = {
 _AGAINST = {
     "ask": (("send", "expect", "send_delay"), "--ask types the commands itself"),
     "banks": (("addr",), "the banks' addresses say where the RAM is"),
+}
+
+# Options that may be left out, but not empty: what is expected.
+_FILLED = {
+    "names": "the name of a file",
+    "trace_line": "the name of a file",
+    "ask": "the text of a command",
+    "banks": "five addresses",
 }
 
 
@@ -63,11 +68,23 @@ def check_options(proto: str, given: Collection[str]) -> None:
                 raise UsageError(f"{_option(other)} cannot be used with {_option(key)}: {why}")
     if "send_delay" in given and "send" not in given:
         raise UsageError("--send-delay is for --send, which is not given")
-    if proto != "kpr1" and {"base", "baud"} <= set(given):
+    if proto not in AGENT and {"base", "baud"} <= set(given):
         raise UsageError(
             f"--base and --baud: with --proto {proto} the rate does not change; expected one of "
             "them"
         )
+
+
+def check_values(options: Mapping[str, Any], given: Collection[str]) -> None:
+    """Refuse options that are given empty, as by a variable of a shell that is not set.
+
+    Raises
+    ------
+    UsageError
+    """
+    for key, expected in _FILLED.items():
+        if key in given and not options[key]:
+            raise UsageError(f"{_option(key)}: is empty; expected {expected} (or leave it out)")
 
 
 def _listed(words: tuple[str, ...]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -12,8 +14,9 @@ import click
 
 from kprof.cli.line_log import line_log
 from kprof.cli.meter import Meter
-from kprof.cli.upload_applies import check_options
+from kprof.cli.upload_applies import check_options, check_values
 from kprof.errors import UsageError
+from kprof.files import same_file
 from kprof.upload.ask import fill
 from kprof.upload.host import HostOptions
 from kprof.upload.memory_session import MemoryOptions, fetch_memory
@@ -24,7 +27,10 @@ from kprof.upload.session import UploadOptions, UploadResult, fetch, names_diges
 
 
 class UploadMeter:
-    """Shows what the conversation tells: how far it is, its rate, the time left, its notices."""
+    """Shows what the conversation tells: how far it is, its rate, the time left, its notices.
+
+    A terminal that is gone ends no upload.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -33,6 +39,10 @@ class UploadMeter:
         self._meter: Meter | None = None
 
     def __call__(self, progress: Progress) -> None:
+        with contextlib.suppress(OSError):
+            self._show(progress)
+
+    def _show(self, progress: Progress) -> None:
         self._now = progress.now
         if not progress.total and progress.phase != "notice":
             return
@@ -46,12 +56,14 @@ class UploadMeter:
 
     def say(self, sentence: str) -> None:
         """Print a sentence that stays."""
-        (self._meter or Meter(self._stream)).say(sentence)
+        with contextlib.suppress(OSError):
+            (self._meter or Meter(self._stream)).say(sentence)
 
     def end(self) -> None:
         """Clear the line that is drawn."""
         if self._meter is not None:
-            self._meter.end()
+            with contextlib.suppress(OSError):
+                self._meter.end()
 
 
 def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
@@ -69,6 +81,8 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     KprofError
     """
     check_options(options["proto"], given)
+    check_values(options, given)
+    _check_log(options)
     out, meter = Path(options["output"]), UploadMeter(sys.stderr)
     wanted: UploadOptions | MemoryOptions
     wanted = agent_options(options) if options["proto"] == "kpr1" else memory_options(options)
@@ -81,6 +95,19 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     finally:
         meter.end()
     click.echo(f"kprof: {outcome(result)}", err=True)
+
+
+def _check_log(options: Mapping[str, Any]) -> None:
+    """Refuse a log that would take the place of a file of the upload."""
+    log, out = options["trace_line"], options["output"]
+    if not log:
+        return
+    others = [out, f"{out}.part", f"{out}.part.json", *filter(None, (options["names"],))]
+    for other in others:
+        if os.path.realpath(log) == os.path.realpath(other) or same_file(log, other):
+            raise UsageError(
+                f"--trace-line {log}: is a file of this upload ({other}); name another file"
+            )
 
 
 def _fetch(

@@ -39,6 +39,12 @@ class InterruptedUploadError(UploadError):
     exit_code = 130
 
 
+class HungUpUploadError(InterruptedUploadError):
+    """SIGHUP stopped it: the terminal was closed; what arrived is kept."""
+
+    exit_code = 129
+
+
 class TerminatedUploadError(InterruptedUploadError):
     """SIGTERM stopped it; what arrived is kept."""
 

@@ -78,6 +78,28 @@ def _receive(line: Line, until: float, interrupts: Callable[[], int]) -> bytes:
             return data
 
 
+class CountedLine:
+    """A line that counts what is received.
+
+    Attributes
+    ----------
+    received
+        Bytes so far.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self.received = 0
+        self.clock, self.write = line.clock, line.write
+        self.set_baud, self.discard = line.set_baud, line.discard
+        self._read = line.read
+
+    def read(self, timeout: float) -> bytes:
+        """See `Line`."""
+        data = self._read(timeout)
+        self.received += len(data)
+        return data
+
+
 class TracedLine:
     """A line that tells everything that passes over it, for a report about a failed upload.
 

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import kprof
-from kprof.errors import KprofError, UploadError, UsageError
+from kprof.errors import UploadError, UsageError
 from kprof.upload.dump import Dumper, DumpOptions
 from kprof.upload.dumplines import HexDump, IntelHex, Parser, RawBytes, SRecords
-from kprof.upload.failures import KeptDiffersError, NoAnswerError, PortError, TransferError
+from kprof.upload.failures import (
+    InterruptedUploadError,
+    KeptDiffersError,
+    NoAnswerError,
+    PortError,
+    TransferError,
+)
 from kprof.upload.gdb import GdbReader
 from kprof.upload.image import RECORD_BYTES, Image
 from kprof.upload.layout import Layout, Memory
-from kprof.upload.line import Line, TracedLine, converse
-from kprof.upload.partial import Partial, partial_files
+from kprof.upload.line import CountedLine, Line, TracedLine, converse
+from kprof.upload.partial import Partial, check_usable, partial_files
 from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
+from kprof.upload.protocols import FILES
 from kprof.upload.received import memory_of
 from kprof.upload.session import UploadResult, interrupts_counted, names_digest, write_upload
 from kprof.upload.talk import Talk
 from kprof.upload.wire import Info
 from kprof.upload.xmodem import Receiver
 
-PROTOCOLS = ("xmodem", "ymodem", "srec", "ihex", "hexdump", "gdb", "raw")
-FILES = ("xmodem", "ymodem")  # the sender says how long it is
 RECORDS = 16384
+_AT_BEGIN = (PortError, NoAnswerError)  # kinds of errors; afterwards they are a `TransferError`
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class MemoryOptions:
     Attributes
     ----------
     proto
-        One of `PROTOCOLS`.
+        One of `kprof.upload.protocols.MEMORY`.
     records
         Of the event RAM; None: 16384, or as many as the file that comes holds, which with `banks`
         may be longer.
@@ -92,6 +99,11 @@ class MemoryOptions:
         """Parts of the memory can be asked for."""
         return self.proto not in FILES and (self.proto != "raw" or bool(self.ask))
 
+    @property
+    def twice(self) -> bool:
+        """Only what has come twice the same counts."""
+        return self.verify or self.proto == "hexdump"
+
     def check(self) -> None:
         """Refuse what cannot be, before anything is done.
 
@@ -129,6 +141,7 @@ def fetch_memory(
     from kprof.upload.port import open_port
 
     options.check()
+    _check_kept(Path(out), options)
     with open_port(port, options.baud) as line, interrupts_counted() as interrupts:
         return fetch_memory_over(line, out, options, progress, interrupts)
 
@@ -146,6 +159,7 @@ def fetch_memory_over(
     with partial_files(
         out, resume=options.resume, force=options.force, resumable=options.resumable
     ) as partial:
+        _check_kept(out, options)
         line = TracedLine(line, options.trace) if options.trace else line
         fetcher = _Fetcher(line, options, partial, progress, interrupts)
         start = line.clock()
@@ -165,12 +179,7 @@ def fetch_memory_over(
             },
         }
         valid_from = f"--valid {options.valid}"
-        try:
-            valid = write_upload(out, info, image, metadata, digest, valid_from)
-        except KprofError:  # the disk is full: everything that came is there to go on with
-            if options.resumable:
-                fetcher.save(image)
-            raise
+        valid = write_upload(out, info, image, metadata, digest, valid_from)
         partial.remove()
     return UploadResult(
         out, image.records, valid, options.proto, seconds, fetcher.retries, fetcher.verified
@@ -188,7 +197,7 @@ class _Fetcher:
     ) -> None:
         self.retries = 0
         self.verified = ""
-        self._line, self._options, self._partial = line, options, partial
+        self._line, self._options, self._partial = CountedLine(line), options, partial
         self._progress, self._interrupts = progress, interrupts
         self._records = options.records or RECORDS
         self._parser = _parser(options)
@@ -216,10 +225,6 @@ class _Fetcher:
         except UploadError as error:
             raise self._kept(error, memory) from error
         return self._image(memory)
-
-    def save(self, image: Image) -> None:
-        """List what is in the partial file."""
-        self._partial.save(self._board(), image)
 
     def say(self, note: str) -> None:
         """Tell the user."""
@@ -249,7 +254,7 @@ class _Fetcher:
     def _dump(self, memory: Memory) -> None:
         options = self._options
         parser = self._parser
-        twice = options.verify or options.proto == "hexdump"
+        twice = options.twice
         how = DumpOptions(options.ask, options.greeting, 2 if twice else 1)
         dumper = Dumper(memory, parser, how, self._tell)
         self._converse(dumper.run())
@@ -268,7 +273,7 @@ class _Fetcher:
         if not self._options.resume:
             return
         image = Image(self._records)
-        problem = self._partial.restore(self._board(), image)
+        problem = self._partial.restore(_board(self._options), image)
         if problem:
             self.say(problem)
         for first, count in image.present():
@@ -286,7 +291,7 @@ class _Fetcher:
             image.put(at, data[at * RECORD_BYTES : end * RECORD_BYTES])
             at = complete.find(1, end)
         if image.complete:
-            self._partial.save(self._board(), image)
+            self._partial.save(_board(self._options), image)
         return image
 
     def _kept(self, error: UploadError, memory: Memory) -> UploadError:
@@ -297,10 +302,9 @@ class _Fetcher:
             return self._kept_bytes(error, came, image=plain)
         image = self._image(memory)
         if not image.held:
-            return error
-        self.save(image)
-        kind = _begun(error) if memory.held > self._restored else type(error)
-        return kind(
+            return self._lost(error)
+        self._partial.save(_board(self._options), image)
+        return self._kind(error, came=memory.held > self._restored)(
             f"{error}; {image.held:,} of {image.records:,} records are kept in "
             f"{self._partial.path} (--resume goes on with them)"
         )
@@ -312,25 +316,49 @@ class _Fetcher:
         if image:
             data = data[: records * RECORD_BYTES]
         if not data:
-            return error
+            return self._lost(error)
         self._partial.keep(data)
         kept = f"{len(data):,} bytes are kept in {path} as they came"
         if image:
             valid = records if options.valid is None else min(options.valid, records)
             kept = (
-                f"{records:,} records are kept in {path}, a raw image (kprof convert {path} -o "
-                f"FILE --valid {valid} reads it)"
+                f"{records:,} records are kept in {path}, a raw image (kprof convert "
+                f"{shlex.quote(str(path))} -o FILE --valid {valid} reads it)"
             )
-        return _begun(error)(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
+        kind = self._kind(error, came=True)
+        return kind(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
 
-    def _board(self) -> dict[str, Any]:
-        layout = dataclasses.asdict(self._options.layout(self._records))
-        return {"proto": self._options.proto, **layout, "banks": list(layout["banks"])}
+    def _lost(self, error: UploadError) -> UploadError:
+        """The error of a transfer of which nothing can be kept."""
+        if not self._line.received or not isinstance(error, (PortError, InterruptedUploadError)):
+            return error
+        options, why = self._options, "no record is complete and sound"
+        if options.twice and options.proto != "gdb":
+            which = "of hexdump" if options.proto == "hexdump" else "with --verify"
+            why = f"{which} only what two dumps agree on"
+        return self._kind(error, came=False)(f"{error}; nothing is kept: {why}")
+
+    def _kind(self, error: UploadError, *, came: bool) -> type[UploadError]:
+        """What an error is: a port is lost in the midst once anything was received.
+
+        Parameters
+        ----------
+        came
+            Some of the memory has come.
+        """
+        begun = bool(self._line.received) if isinstance(error, PortError) else came
+        return TransferError if begun and isinstance(error, _AT_BEGIN) else type(error)
 
 
-def _begun(error: UploadError) -> type[UploadError]:
-    """The kind of an error of a transfer of which something has arrived."""
-    return TransferError if isinstance(error, (PortError, NoAnswerError)) else type(error)
+def _board(options: MemoryOptions) -> dict[str, Any]:
+    """What an upload must have in common with an earlier one to go on with what that kept."""
+    layout = dataclasses.asdict(options.layout(options.records or RECORDS))
+    return {"proto": options.proto, **layout, "banks": list(layout["banks"])}
+
+
+def _check_kept(out: Path, options: MemoryOptions) -> None:
+    if options.resume and not options.force:
+        check_usable(out, _board(options))
 
 
 def _parser(options: MemoryOptions) -> Parser:

@@ -14,6 +14,7 @@ from typing import Any
 import kprof
 from kprof.errors import FileAccessError
 from kprof.upload.failures import (
+    HungUpUploadError,
     InterruptedUploadError,
     NoAnswerError,
     PortError,
@@ -199,13 +200,15 @@ def write_upload(
 
 @contextlib.contextmanager
 def interrupts_counted() -> Iterator[Callable[[], int]]:
-    """Count Ctrl-C and SIGTERM instead of ending for them; in another thread than the main one:
-    count nothing.
+    """Count Ctrl-C, SIGTERM and SIGHUP instead of ending for them; in another thread than the main
+    one: count nothing.
+
+    A SIGHUP that is ignored (nohup) stays so.
 
     Raises
     ------
-    TerminatedUploadError
-        In the place of `InterruptedUploadError`, where SIGTERM has come.
+    TerminatedUploadError, HungUpUploadError
+        In the place of `InterruptedUploadError`, where SIGTERM or SIGHUP has come.
     """
     came: list[int] = []
 
@@ -215,12 +218,17 @@ def interrupts_counted() -> Iterator[Callable[[], int]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: 0
         return
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield lambda: len(came)
     except InterruptedUploadError as error:
         if signal.SIGTERM in came:
             raise TerminatedUploadError(str(error)) from error
+        if signal.SIGHUP in came:
+            raise HungUpUploadError(str(error)) from error
         raise
     finally:
         for number, handler in before.items():
@@ -262,8 +270,10 @@ def _converse(
         raise
     except (TransferError, VerifyError, InterruptedUploadError, NoAnswerError, PortError) as error:
         image = getattr(host, "image", None)
-        if image is None or not image.held:
+        if image is None or (not image.held and not isinstance(error, PortError)):
             raise
+        if not image.held:
+            raise TransferError(f"{error}; nothing is kept: no record has come") from error
         partial.save(_board(host.info), image)
         kind = type(error)
         if kind in (NoAnswerError, PortError):  # it had begun: what arrived is kept
