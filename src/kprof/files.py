@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -73,11 +73,7 @@ def spare_existing(path: Path | str, force: bool) -> None:
         It cannot be told whether there is: no name of a file, or in a folder that may not be looked
         into.
     """
-    try:
-        there = Path(path).is_file()
-    except OSError as error:
-        raise FileAccessError(explain(path, "write", error)) from error
-    if there and not force:
+    if _asked(path, "write", Path.is_file) and not force:
         raise UsageError(f"{path}: is there already (-f replaces it, or name another file)")
 
 
@@ -89,8 +85,12 @@ def is_there(path: Path | str, verb: str = "read") -> bool:
     FileAccessError
         It cannot be told, as in `spare_existing`; it says that the file cannot be ... (`verb`).
     """
+    return _asked(path, verb, Path.exists)
+
+
+def _asked(path: Path | str, verb: str, question: Callable[[Path], bool]) -> bool:
     try:
-        return Path(path).exists()
+        return question(Path(path))
     except OSError as error:
         raise FileAccessError(explain(path, verb, error)) from error
 

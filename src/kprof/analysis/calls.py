@@ -6,6 +6,7 @@ and context switch, in order of time. An *event number* counts the capture's eve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -85,6 +86,12 @@ class Calls:
 
     def __len__(self) -> int:
         return len(self.function)
+
+    def by_depth(self) -> Iterator[NDArray[np.int64]]:
+        """The rows of each depth, the lowest first: a call comes after the one it is in."""
+        order = np.argsort(self.depth, kind="stable")
+        depths = np.arange(int(self.depth.max(initial=-1)) + 2)
+        yield from np.split(order, np.searchsorted(self.depth[order], depths)[1:-1])
 
     def select(self, keep: NDArray[np.bool_]) -> Calls:
         """The rows where `keep` is true, as if they were all: `parent` becomes the nearest kept
@@ -228,9 +235,7 @@ def timeline(
     rows = Rows(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
     times = counted = _event_times(capture, trigger_cost)
     if trigger_cost:
-        counted = _event_times(capture, Fraction(0)) * int(
-            clock.info.clock_hz / capture.info.clock_hz
-        )
+        counted = _event_times(capture, Fraction(0)) * clock.info.step
     state = machine.state
     linker = Linker(rows, times, int(state[states.FIRST]))
     calls = _columns(Calls, linker.calls)

@@ -38,8 +38,10 @@ _ORDER: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("foresee", ("foresee", "leaves_early")),
     ("replay", ("_leave_unseen", "_leave", "_follow", "step")),
-    ("fused", ("tally_rows", "decode_records", "decode_words", "count_records", "count_words")),
-    ("fused", ("run",)),
+    (
+        "fused",
+        ("tally_rows", "decode_records", "decode_words", "count_records", "count_words", "run"),
+    ),
 )
 _FROM_PYTHON = frozenset(
     ["step", "finish", "decode_records", "decode_words", "count_records", "count_words", "run"]

@@ -10,6 +10,7 @@ import fnmatch
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,6 +176,11 @@ def gathered(timeline: Timeline, calls: Calls) -> dict[str, FunctionStatistics]:
     return {f.entry.name: f for f in gather.functions.values()}
 
 
+def left_out(timeline: Timeline, keep: Mask) -> tuple[int, int]:
+    """How many calls do not stay, and their net time in ticks."""
+    return int((~keep).sum()), int(timeline.calls.net[~keep].sum())
+
+
 def kept_marks(timeline: Timeline, keep: Mask) -> Mask:
     """Which marks stay: inline triggers in a call that stays, switches of a context with one open.
 
@@ -189,14 +195,22 @@ def kept_marks(timeline: Timeline, keep: Mask) -> Mask:
     switch = marks.kind != MARK_INLINE
     for context in np.unique(marks.context[switch]).tolist():
         mine = keep & (calls.context == context)
-        begun = np.sort(calls.entry_event[mine])
-        ended = np.sort(calls.exit_event[mine])
         here = switch & (marks.context == context)
-        open_calls = np.searchsorted(begun, marks.event[here], "right") - np.searchsorted(
-            ended, marks.event[here], "left"
-        )
-        kept[here] |= open_calls > 0
+        spans = calls.entry_event[mine], calls.exit_event[mine]
+        kept[here] |= covered(*spans, marks.event[here], "left")
     return kept
+
+
+def covered(
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    points: NDArray[np.int64],
+    side: Literal["left", "right"],
+) -> Mask:
+    """Which points lie in one of the spans; at its end a span still is there by ``left``."""
+    begun = np.searchsorted(np.sort(begin), points, "right")
+    result: Mask = begun > np.searchsorted(np.sort(end), points, side)
+    return result
 
 
 def whole_context(timeline: Timeline, keep: Mask, context: int) -> bool:
@@ -221,10 +235,7 @@ def below(calls: Calls, chosen: Mask) -> Mask:
 def _levels_below(calls: Calls, chosen: Mask) -> NDArray[np.int64]:
     """How far each call is below the highest chosen one above it; the largest int where none is."""
     level = np.full(len(calls), np.iinfo(np.int64).max, np.int64)
-    order = np.argsort(calls.depth, kind="stable")
-    bounds = np.searchsorted(calls.depth[order], np.arange(int(calls.depth.max(initial=-1)) + 2))
-    for d in range(len(bounds) - 1):
-        rows = order[bounds[d] : bounds[d + 1]]
+    for rows in calls.by_depth():
         parent = calls.parent[rows]
         above = np.where(parent >= 0, level[np.maximum(parent, 0)], np.iinfo(np.int64).max)
         inside = above < np.iinfo(np.int64).max

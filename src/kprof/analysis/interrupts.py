@@ -107,13 +107,12 @@ def interrupts(
     With `keep` only these of its calls count; when it came before, and its beat, are those of all.
     """
     calls = timeline.calls
-    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
+    is_root = _roots(timeline, functions)
     inside = interrupt_time(timeline, is_root)
     level = _roots_above(timeline, is_root)
     found = []
     for function in functions:
         every = np.flatnonzero(is_root & (calls.function == function))
-        every = every[np.argsort(calls.entry_event[every])]
         kept = np.ones(len(every), np.bool_) if keep is None else keep[every]
         rows = every[kept]
         own = calls.elapsed[rows] - inside[rows]
@@ -133,15 +132,19 @@ def interrupts(
     return found
 
 
+def _roots(timeline: Timeline, functions: list[int]) -> NDArray[np.bool_]:
+    """Which calls are complete ones of interrupt functions, shape (calls,)."""
+    calls = timeline.calls
+    complete: NDArray[np.bool_] = (calls.flags & (OPEN | ORPHAN)) == 0
+    return complete & np.isin(calls.function, functions)
+
+
 def _roots_above(timeline: Timeline, is_root: NDArray[np.bool_]) -> Column:
     """On how many interrupts each call runs, shape (calls,)."""
     calls = timeline.calls
     level = np.zeros(len(calls), np.int64)
-    order = np.argsort(calls.depth, kind="stable")
-    order = order[calls.parent[order] >= 0]
-    bounds = np.searchsorted(calls.depth[order], np.arange(int(calls.depth.max(initial=-1)) + 2))
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        rows = order[first:last]
+    for depth in calls.by_depth():
+        rows = depth[calls.parent[depth] >= 0]
         above = calls.parent[rows]
         level[rows] = level[above] + is_root[above]
     return level
@@ -155,13 +158,11 @@ def interrupted(
     With `keep` only these calls count.
     """
     calls = timeline.calls
-    chosen = np.ones(len(calls), np.bool_) if keep is None else keep
-    flags = np.full(len(calls), INNER, np.uint8)
-    flags[chosen] = calls.select(chosen).flags
-    is_root = np.isin(calls.function, functions) & ((calls.flags & (OPEN | ORPHAN)) == 0)
-    taken = interrupt_time(timeline, is_root)
-    orphan = chosen & ((flags & ORPHAN) != 0)
-    outer = ((flags & INNER) == 0) & ~orphan
+    taken = interrupt_time(timeline, _roots(timeline, functions))
+    if keep is not None:
+        calls, taken = calls.select(keep), taken[keep]
+    orphan = (calls.flags & ORPHAN) != 0
+    outer = ((calls.flags & INNER) == 0) & ~orphan
     rows = []
     for function in np.unique(calls.function[outer & (taken > 0)]).tolist():
         mine = calls.function == function

@@ -33,20 +33,18 @@ def near(name: str, names: list[str]) -> str:
     return f"; do you mean {' or '.join(found)}?" if found else ""
 
 
-def calls_of(timeline: Timeline, function: int) -> NDArray[np.int64]:
-    """The rows of the complete calls of a function."""
+def calls_of(timeline: Timeline, function: int, keep: Mask | None = None) -> NDArray[np.int64]:
+    """The rows of the complete calls of a function; with `keep` only these."""
     calls = timeline.calls
-    complete = (calls.flags & (OPEN | ORPHAN)) == 0
-    return np.flatnonzero((calls.function == function) & complete)
+    mine = (calls.function == function) & ((calls.flags & (OPEN | ORPHAN)) == 0)
+    return np.flatnonzero(mine if keep is None else mine & keep)
 
 
 def worst_calls(
     timeline: Timeline, function: int, many: int, keep: Mask | None = None
 ) -> NDArray[np.int64]:
     """The rows of the complete calls with the largest elapsed time, the worst first."""
-    rows = calls_of(timeline, function)
-    if keep is not None:
-        rows = rows[keep[rows]]
+    rows = calls_of(timeline, function, keep)
     order = np.argsort(-timeline.calls.elapsed[rows], kind="stable")
     return rows[order[:many]]
 

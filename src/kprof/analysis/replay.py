@@ -95,7 +95,6 @@ def step(
     """
     nest, _ = tables
     s_time, s_place = stack[1], stack[5]
-    r_fn, r_elapsed, r_net, _, r_flags, r_entry, r_exit, r_parent, r_depth, r_context, r_part = rows
     m = 0
     i = start
     while i < stop:
@@ -114,17 +113,10 @@ def step(
                 since = s_time[sp]
                 if sp <= state[BASE]:
                     since = state[SLICE_TIME]
-                r_fn[m] = fn
-                r_elapsed[m] = now - since
-                r_net[m] = 0
-                r_flags[m] = MARK_INLINE
-                r_exit[m] = at + i
-                r_entry[m] = at + i
-                r_parent[m] = s_place[sp]
-                r_depth[m] = sp
-                r_context[m] = state[CONTEXT]
-                r_part[m] = 0
-                m += 1
+                m = emit(
+                    m, fn, now - since, 0, 0, MARK_INLINE, at + i, at + i, s_place[sp], sp,
+                    state[CONTEXT], 0, rows,
+                )  # fmt: skip
         elif kind in (SWITCH_OUT, SWTCH_ENTRY):
             early = 0
             if kind == SWITCH_OUT and state[MODE] != SYSTEM:

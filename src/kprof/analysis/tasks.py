@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Mask, whole_context
+from kprof.analysis.filters import Mask, covered, whole_context
 from kprof.analysis.states import MARK_INLINE, MARK_OUT
 
 Column = NDArray[np.int64]
@@ -104,13 +104,10 @@ def running(timeline: Timeline, keep: Mask | None = None) -> Slices:
     return Slices(start, edges[1:], found)
 
 
-def _covered(timeline: Timeline, chosen: Mask, times: Column) -> NDArray[np.bool_]:
+def _covered(timeline: Timeline, chosen: Mask, times: Column) -> Mask:
     """At which times one of the chosen calls is open; it is so at its entry, not at its exit."""
-    begun = np.sort(timeline.calls.entry[chosen])
-    ended = np.sort(timeline.calls.exit[chosen])
-    open_calls = np.searchsorted(begun, times, "right") - np.searchsorted(ended, times, "right")
-    result: NDArray[np.bool_] = open_calls > 0
-    return result
+    calls = timeline.calls
+    return covered(calls.entry[chosen], calls.exit[chosen], times, "right")
 
 
 def tasks(timeline: Timeline, keep: Mask | None = None) -> list[Task]:

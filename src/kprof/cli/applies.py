@@ -84,11 +84,9 @@ def report_name(what: str, options: dict[str, Any]) -> str:
     UsageError
         A page was asked for, and something else.
     """
+    asked = "--slower-than" if options["slower_than"] is not None else f"--{what}"
     if options["html"] is not None:
         if what != "summary":
-            asked = "slower-than" if options["slower_than"] is not None else what
-            raise UsageError(f"--{asked} and --html are different reports; expected one of them")
+            raise UsageError(f"{asked} and --html are different reports; expected one of them")
         return _PAGE
-    if what == "summary":
-        return _SUMMARY
-    return "--slower-than" if options["slower_than"] is not None else f"--{what}"
+    return _SUMMARY if what == "summary" else asked

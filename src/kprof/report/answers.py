@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kprof.analysis.calls import Timeline, timeline
-from kprof.analysis.filters import Mask
+from kprof.analysis.filters import Mask, left_out
 from kprof.analysis.measures import Measure
 from kprof.analysis.questions import (
     around,
@@ -49,7 +49,7 @@ def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]
         yield from graph_lines(lines, subject[0] if subject else "", keep)
     elif what == "hist":
         function = function_number(lines, subject[0])
-        rows = _kept_rows(lines, keep, function)
+        rows = calls_of(lines, function, keep)
         name = safe_name(subject[0])
         yield from distribution_lines(
             f"{name}, total (elapsed)", Measure.of(lines.calls.elapsed[rows]), units
@@ -87,7 +87,7 @@ def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any
 
         return graph_json(lines, subject[0] if subject else "", keep)
     if what == "hist":
-        rows = _kept_rows(lines, keep, function_number(lines, subject[0]))
+        rows = calls_of(lines, function_number(lines, subject[0]), keep)
         return {
             "name": subject[0],
             "total": distribution_json(Measure.of(lines.calls.elapsed[rows]), units),
@@ -146,19 +146,14 @@ def _around(lines: Timeline, request: Request, keep: Mask | None) -> tuple[Mask,
     return near if keep is None else near & keep, (first, last)
 
 
-def _kept_rows(lines: Timeline, keep: Mask | None, function: int) -> Any:
-    rows = calls_of(lines, function)
-    return rows if keep is None else rows[keep[rows]]
-
-
 def _left_out(lines: Timeline, keep: Mask) -> str:
-    net = int(lines.calls.net[~keep].sum())
+    count, net = left_out(lines, keep)
     units = Units(lines.info.clock_hz)
     share = percent(net, lines.ledger.elapsed)
-    calls = counted(int((~keep).sum()), "call")
+    calls = counted(count, "call")
     return f"# left out by filters: {calls}, {units.text(net)} us net ({share:.2f}%)\n"
 
 
 def _left_out_json(lines: Timeline, keep: Mask) -> dict[str, Any]:
-    net = int(lines.calls.net[~keep].sum())
-    return {"calls": int((~keep).sum()), "net_us": Units(lines.info.clock_hz).value(net)}
+    calls, net = left_out(lines, keep)
+    return {"calls": calls, "net_us": Units(lines.info.clock_hz).value(net)}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Calls, Timeline
-from kprof.analysis.filters import gathered, kept_marks
+from kprof.analysis.filters import gathered, kept_marks, left_out
 from kprof.analysis.states import MARK_INLINE
 from kprof.analysis.summary import FunctionFigures
 from kprof.report.html.page import Run
@@ -28,10 +28,10 @@ def chosen_run(run: Run, keep: NDArray[np.bool_]) -> Run:
     parent = np.where(marks.parent >= 0, number[np.maximum(marks.parent, 0)], -1)
     columns = {name: getattr(marks, name)[stays] for name in marks.__dataclass_fields__}
     kept = replace(marks, **{**columns, "parent": parent[stays]})
-    lost = int(line.calls.net[~keep].sum())
+    gone, lost = left_out(line, keep)
     share = percent(lost, line.ledger.elapsed)
     units = Units(line.info.clock_hz)
-    said = f"left out by filters: {int((~keep).sum())} calls, {units.text(lost)} us net ({share}%)"
+    said = f"left out by filters: {gone} calls, {units.text(lost)} us net ({share}%)"
     return Run(
         run.summary._replace(functions=_figures(line, calls)),
         replace(line, calls=calls, marks=kept),
