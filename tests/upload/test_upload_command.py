@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,15 @@ def test_sigterm_gives_the_port_back(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def a_terminal_counts() -> Iterator[None]:
+    """SIGHUP is not ignored by the processes that a test starts, though the tests run in nohup."""
+    before = signal.signal(signal.SIGHUP, lambda *_: None)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("a_terminal_counts")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_keeps_what_arrived(tmp_path: Path, number: int, code: int) -> None:
     out, ram = tmp_path / "dump.bin", run_ram(4000)
@@ -171,6 +181,7 @@ def test_a_signal_keeps_what_arrived(tmp_path: Path, number: int, code: int) -> 
     assert open_capture(out).records.tobytes() == ram
 
 
+@pytest.mark.usefixtures("a_terminal_counts")
 @pytest.mark.parametrize("proto", ["kpr1", "xmodem"])
 def test_a_closed_terminal_keeps_what_arrived(tmp_path: Path, proto: str) -> None:
     out, ram = tmp_path / "dump.bin", run_ram(4000)
