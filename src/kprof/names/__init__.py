@@ -1,7 +1,8 @@
 """Names of functions and inline triggers, and their tags: the name file.
 
 `grammar` is the text and its values, `reading` and `store` the file that compilations share, `find`
-the one that belongs to a capture. The store is imported when it is first used: reports only read.
+the one that belongs to a capture, `calls` the file beside it: what can call what. The store is
+imported when it is first used: reports only read.
 """
 
 from __future__ import annotations

@@ -101,17 +101,16 @@ def _allocate(
     problems = [f"{path}: {why}" for f in wanted if (why := check_name(f.name))]
     if problems:
         raise NameFileError(problems)
-    folder = Path(os.path.abspath(path)).parent  # noqa: PTH100 - must not follow links
     with contextlib.suppress(FileAccessError):
         # Most compilations find all their names: no exclusive lock, and a read-only file will do.
-        plan = _Plan(read_names(path), path, folder, first_tag, modifier)
+        plan = _Plan(read_names(path), path, first_tag, modifier)
         found = {function: plan.resolve(function) for function in wanted}
         if not plan.appended:
             return found
     try:
-        with _locked(path) as descriptor:
+        with locked(path) as descriptor:
             names, keep = whole_lines(_read_all(descriptor), str(path), first_tag)
-            plan = _Plan(names, path, folder, first_tag, modifier)
+            plan = _Plan(names, path, first_tag, modifier)
             found = {function: plan.resolve(function) for function in wanted}
             if plan.appended:
                 _append(descriptor, keep, plan.block(names.text))
@@ -123,11 +122,9 @@ def _allocate(
 class _Plan:
     """What to append to one reading of the file so that every function has its entry."""
 
-    def __init__(
-        self, names: NameFile, path: Path, folder: Path, first_tag: int, modifier: Modifier
-    ) -> None:
+    def __init__(self, names: NameFile, path: Path, first_tag: int, modifier: Modifier) -> None:
         self.appended: list[NameEntry | str] = []
-        self._path, self._folder, self._modifier = path, folder, modifier
+        self._path, self._modifier = path, modifier
         self._entries = dict(names.by_name)
         self._sources: dict[str, str] = {}
         self._next = names.next_value(first_tag)
@@ -195,12 +192,15 @@ class _Plan:
         if not source:
             return ""
         if source not in self._sources:
-            self._sources[source] = self._shown(source)
+            self._sources[source] = file_of_names(source, self._path)
         return self._sources[source]
 
-    def _shown(self, source: str) -> str:
-        shown = os.path.relpath(os.path.abspath(source), self._folder)  # noqa: PTH100
-        return "".join("?" if char in "\r\n\t" else char for char in shown).strip()
+
+def file_of_names(source: str, names: Path | str) -> str:
+    """A source file, as the current folder sees it, the way the name file `names` writes it."""
+    folder = os.path.dirname(os.path.abspath(names))  # noqa: PTH100, PTH120 - follows no links
+    shown = os.path.relpath(os.path.abspath(source), folder)  # noqa: PTH100
+    return "".join("?" if char in "\r\n\t" else char for char in shown).strip()
 
 
 def _candidates(name: str, source: str) -> Iterator[str]:
@@ -219,8 +219,12 @@ def _is_that(entry: NameEntry, function: Function, source: str) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """The file open for reading and appending, and locked; on the disk when the block has ended."""
+def locked(path: Path) -> Iterator[int]:
+    """The file open for reading and appending, and locked; on the disk when the block has ended.
+
+    It is made where it is missing. The block may rename another file over it: who waits for the
+    lock then locks that one.
+    """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
