@@ -152,6 +152,48 @@ def test_the_call_that_broke_a_limit_is_named() -> None:
     ]
 
 
+# Net times of f: 40, 100, 60, 20 and 80, from 0, 200, 400, 600 and 800 on.
+FIVE = Capture.from_events(
+    [t for i, net in enumerate((40, 100, 60, 20, 80)) for t in (200 * i, 200 * i + net)],
+    [2, 3] * 5,
+)
+
+
+@pytest.mark.parametrize(
+    ("limit", "culprit"),
+    [
+        ("f.max > 104us", "0:000 200 -> f (100 us)"),
+        ("f.total-max >= 104us", "0:000 200 -> f (100 us)"),
+        ("f.p100 > 104us", "0:000 200 -> f (100 us)"),
+        ("f.max < 99us", "0:000 200 -> f (100 us)"),
+        ("f.max == 99us", "0:000 200 -> f (100 us)"),
+        ("f.min < 10us", "0:000 600 -> f (20 us)"),
+        ("f.min > 21us", "0:000 600 -> f (20 us)"),
+        ("f.p50 > 104us", "0:000 400 -> f (60 us)"),
+        ("f.p50 < 10us", "0:000 200 -> f (100 us)"),
+        ("f.avg > 104us", "0:000 600 -> f (20 us)"),
+        ("f.avg < 10us", "0:000 200 -> f (100 us)"),
+        ("f.stdv > 104us", "0:000 200 -> f (100 us)"),
+    ],
+)
+def test_the_call_that_is_named_is_the_one_to_look_at(limit: str, culprit: str) -> None:
+    """A maximum that is not reached is still the longest call's, a minimum the shortest's."""
+    names = parse_names("f/2\n")
+    verdicts = check_budget(parse_budget(limit, "b"), statistics(FIVE, names), names)
+    found = list(check_lines(verdicts, timeline(FIVE, names)))
+    assert found[0].startswith("FAIL")
+    assert found[1].strip() == culprit
+
+
+def test_a_budget_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "k.names").write_text(NAMES.text)
+    write_capture(tmp_path / "d.kpd", CAPTURE)
+    (tmp_path / "b").write_bytes(b"\xef\xbb\xbfvec1.max < 1s\r\n")
+    command = [sys.executable, "-m", "kprof", "check", "d.kpd", "--budget", "b"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 of 1 limit held")
+
+
 def test_sums_and_counts_have_no_such_call() -> None:
     text = (
         "vec1.net < 1\nvec1.blocked > 1\nMGET.call < 1\nidle < 1\nvec1.self-err > 1\nrare.max > 1"

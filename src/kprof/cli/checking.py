@@ -26,7 +26,7 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
         The budget cannot be read, is wrong, or limits what the name file does not have.
     """
     try:
-        text = read_bytes(budget).decode("utf-8", "replace")
+        text = read_bytes(budget).decode("utf-8-sig", "replace")
     except FileAccessError as error:  # 1 is for limits that do not hold
         raise UsageError(str(error)) from error
     limits = parse_budget(text, budget)

@@ -7,10 +7,12 @@ from fractions import Fraction
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kprof.analysis.budget import SIGNS, Verdict
 from kprof.analysis.calls import Timeline
 from kprof.analysis.figures import kind_and_shape
+from kprof.analysis.measures import Measure
 from kprof.analysis.questions import calls_of
 from kprof.report.trace import call_line
 from kprof.report.units import counted, safe_name
@@ -20,7 +22,7 @@ _MOST_DECIMALS = 20
 
 
 def check_lines(verdicts: Sequence[Verdict], timeline: Timeline) -> Iterator[str]:
-    """A line for every limit; below a failed one the call that broke it."""
+    """A line for every limit; below a failed one the call to look at (see `offender`)."""
     for verdict in verdicts:
         outcome = "pass" if verdict.passed else "FAIL"
         yield f"{outcome}  {safe_name(verdict.limit.text)}  {_was(verdict)}"
@@ -32,7 +34,12 @@ def check_lines(verdicts: Sequence[Verdict], timeline: Timeline) -> Iterator[str
 
 
 def offender(verdict: Verdict, timeline: Timeline) -> list[str]:
-    """The trace line of the call that is furthest beyond the limit; none for sums and counts."""
+    """The trace line of the call to look at; none for sums and counts.
+
+    A maximum is the longest call whatever the limit asks of it, and a minimum the shortest. A
+    percentile that is too small is the call at its rank. Else it is the call that is furthest on
+    the wrong side: the longest where the figure is too large, the shortest where it is too small.
+    """
     limit = verdict.limit
     kind, shape = kind_and_shape(limit.figure)
     names = [entry.name for entry in timeline.functions]
@@ -44,8 +51,18 @@ def offender(verdict: Verdict, timeline: Timeline) -> list[str]:
     column = timeline.calls.net if kind == "self" else timeline.calls.elapsed
     if kind in ("wall", "blocked"):
         column = timeline.calls.wall - (timeline.calls.elapsed if kind == "blocked" else 0)
-    wanted = np.argmin if limit.sign in (">", ">=") else np.argmax
-    return [call_line(timeline, int(rows[wanted(column[rows])]))]
+    return [call_line(timeline, int(rows[_place(column[rows], shape, limit.sign)]))]
+
+
+def _place(values: NDArray[np.int64], shape: str, sign: str) -> int:
+    """Where the call of `offender` is among the values of all calls."""
+    too_small = sign in (">", ">=")
+    if shape == "min" or (too_small and shape == "avg"):
+        return int(np.argmin(values))
+    if shape.startswith("p") and too_small:
+        at_rank = Measure.of(values).percentile(float(shape[1:]))
+        return int(np.argmax(values == at_rank))
+    return int(np.argmax(values))
 
 
 def junit_xml(verdicts: Sequence[Verdict], timeline: Timeline, source: str) -> str:
