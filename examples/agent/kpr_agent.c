@@ -13,7 +13,8 @@
 #define XOFF 0x13
 #define REQUEST 16    /* bytes of a request with its CRC */
 #define MAX_RECORDS 256UL
-#define MAX_JUNK 48   /* bytes without a request after which a changed rate is given up */
+#define STUFFED 34    /* bytes from one 7E to the next that may be a request: 32, the flag, one more */
+#define MAX_JUNK 48   /* bytes of no request after which a changed rate is given up */
 #define STACK 16      /* open entry tags that the delta coding remembers */
 #define CAN_BAUD 0x04UL
 #define CAN_DELTA 0x08UL
@@ -142,7 +143,8 @@ static void serve_info(const struct kpr_info *info, int seq)
 {
     static const char head[] = { 'K', 'P', 'R', '1', 1, 5, 24, 16 };
     unsigned long flags = (info->flags & (KPR_FULL | KPR_RUNNING)) | CAN_DELTA | CAN_CHECK;
-    int i;
+    unsigned long run;
+    int i, most;
 
     if (info->baud)
         flags |= CAN_BAUD;
@@ -156,8 +158,14 @@ static void serve_info(const struct kpr_info *info, int seq)
     put32(info->valid);
     put32(flags);
     put32(MAX_RECORDS);
-    for (i = 0; i < 32 && info->name && info->name[i]; i++)
+    run = info->run ? info->run() & 0xFFFFFFFFUL : 0;
+    most = run ? 27 : 32;
+    for (i = 0; i < most && info->name && info->name[i]; i++)
         put8(info->name[i]);
+    if (run) {
+        put8(0);
+        put32(run);
+    }
     finish();
 }
 
@@ -257,30 +265,38 @@ static int sound(const unsigned char *request)
 void kpr_agent(const struct kpr_info *info)
 {
     unsigned char request[REQUEST];
-    int length = 0, escape = 0, junk = 0, c;
+    int length = 0, escape = 0, since = 0, junk = 0, c;
 
     while ((c = kpr_getc()) >= 0) {
-        if (info->baud && ++junk > MAX_JUNK) {
-            info->baud(0UL, 1);
-            junk = 0;
-        }
-        if (c == XON || c == XOFF)
-            continue;
+        /* A damaged request and the good one behind it must not count as one piece of junk: what
+         * may still become a request counts when it has turned out to be none. */
+        if (since < STUFFED)
+            since++;
+        else if (junk <= MAX_JUNK)
+            junk++;
         if (c == FLAG) {
             if (length == REQUEST && !escape && sound(request)) {
                 junk = 0;
                 if (!serve(info, request))
                     return;
+            } else if (junk <= MAX_JUNK) {
+                junk += since;
             }
-            length = escape = 0;
+            length = escape = since = 0;
         } else if (c == ESCAPE) {
+            if (escape)
+                length = REQUEST + 1; /* 7D 7D: no frame has it */
             escape = 0x20;
-        } else {
+        } else if (c != XON && c != XOFF) {
             if (length < REQUEST)
                 request[length] = (unsigned char)(c ^ escape);
             if (length <= REQUEST)
                 length++;
             escape = 0;
+        }
+        if (info->baud && junk > MAX_JUNK) {
+            info->baud(0UL, 1);
+            junk = since = 0;
         }
     }
 }

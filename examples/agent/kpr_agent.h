@@ -17,13 +17,16 @@ struct kpr_info {
     unsigned long valid;    /* records stored by the last run, or KPR_UNKNOWN */
     unsigned long flags;    /* KPR_FULL, KPR_RUNNING */
 
-    /* The two below may be left out (null). */
+    /* The three below may be left out (null). */
 
     /* change == 0: the rate that would be set for `rate`, or 0 if that cannot be done.
      * change == 1: wait until the last character has left, then set it; rate 0 is the base rate. */
     unsigned long (*baud)(unsigned long rate, int change);
     /* Not 0 when a received character is waiting; lets the host stop a transfer. */
     int (*poll)(void);
+    /* The number of the run that is in the RAM: another one after each start of a run; 0: unknown.
+     * Called for each request for information, so a run that starts meanwhile shows. */
+    unsigned long (*run)(void);
 };
 
 /* Supplied by the board. */

@@ -2,16 +2,20 @@
  *
  *   kpr_host IMAGE [TTY]        TTY is a terminal to serve on; without it standard input and output
  *
- * KPR_VALID in the environment is the number of records that the last run stored. Build it with
+ * The image is mapped: a program that writes into it meanwhile starts a new run, which the run number
+ * shows. In the environment: KPR_VALID, the number of records that the last run stored; KPR_RUN, the
+ * number of the first run (1), or 0 for an agent that cannot tell runs apart. Build it with
  *
  *   cc -o kpr_host port_host.c kpr_agent.c
  */
 #define _DEFAULT_SOURCE
-#define _POSIX_C_SOURCE 200112L
+#define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -19,6 +23,9 @@
 
 static int in_fd = 0, out_fd = 1;
 static unsigned char *image;
+static int image_fd;
+static unsigned long run_number = 1;
+static struct timespec run_began;
 static unsigned char out[1024];
 static size_t out_used;
 
@@ -63,6 +70,19 @@ static int waiting(void)
     fd.fd = in_fd;
     fd.events = POLLIN;
     return poll(&fd, 1, 0) > 0;
+}
+
+/* Another number when the image was written since it was last asked. */
+static unsigned long run(void)
+{
+    struct stat state;
+
+    if (fstat(image_fd, &state) == 0 && (state.st_mtim.tv_sec != run_began.tv_sec
+                                         || state.st_mtim.tv_nsec != run_began.tv_nsec)) {
+        run_began = state.st_mtim;
+        run_number++;
+    }
+    return run_number;
 }
 
 static unsigned long set_baud(unsigned long rate, int change)
@@ -115,36 +135,39 @@ static int open_tty(const char *name)
 int main(int argc, char **argv)
 {
     struct kpr_info info;
-    const char *valid = getenv("KPR_VALID");
-    FILE *file;
-    long size;
+    const char *valid = getenv("KPR_VALID"), *number = getenv("KPR_RUN");
+    struct stat state;
+    void *mapped;
 
     if (argc < 2 || argc > 3) {
         fprintf(stderr, "usage: kpr_host IMAGE [TTY]\n");
         return 2;
     }
-    file = fopen(argv[1], "rb");
-    if (!file || fseek(file, 0L, SEEK_END) != 0 || (size = ftell(file)) < 0) {
+    image_fd = open(argv[1], O_RDONLY);
+    if (image_fd < 0 || fstat(image_fd, &state) != 0) {
         perror(argv[1]);
         return 1;
     }
-    rewind(file);
-    image = malloc((size_t)size + 1);
-    if (!image || fread(image, 1, (size_t)size, file) != (size_t)size) {
-        fprintf(stderr, "%s: cannot read it whole\n", argv[1]);
+    mapped = mmap(0, (size_t)state.st_size + 1, PROT_READ, MAP_SHARED, image_fd, 0);
+    if (mapped == MAP_FAILED) {
+        perror(argv[1]);
         return 1;
     }
-    fclose(file);
+    image = mapped;
+    run_began = state.st_mtim;
+    if (number)
+        run_number = strtoul(number, (char **)0, 0);
     if (argc == 3)
         in_fd = out_fd = open_tty(argv[2]);
 
     info.name = "kpr_host";
     info.clock_hz = 1000000UL;
-    info.capacity = (unsigned long)size / 5;
+    info.capacity = (unsigned long)state.st_size / 5;
     info.valid = valid ? strtoul(valid, (char **)0, 0) : KPR_UNKNOWN;
     info.flags = valid ? 0UL : KPR_FULL;
     info.baud = isatty(in_fd) ? set_baud : 0;
     info.poll = waiting;
+    info.run = run_number ? run : 0;
     kpr_agent(&info);
     flush_out();
     return 0;

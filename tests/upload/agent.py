@@ -16,6 +16,7 @@ from kprof.upload.wire import (
     CAN_CHECK,
     CAN_DELTA,
     CAN_STOP,
+    FLAG,
     FULL,
     Deframer,
     Info,
@@ -27,7 +28,7 @@ from kprof.upload.wire import (
     encode_reply,
 )
 
-MAX_JUNK = 48
+MAX_JUNK, MAYBE_REQUEST = 48, 34
 
 
 @dataclass
@@ -44,6 +45,10 @@ class Agent:
         What the RAM holds after the board has started again; None: what it held.
     refuses
         Rates that it does not change to.
+    nearest
+        The rate that it changes to whatever it is asked for; None: what it is asked for.
+    counts_all
+        As agents of old: what becomes a sound request counts as junk until it is one.
     """
 
     ram: bytes
@@ -54,9 +59,12 @@ class Agent:
     after_reset: bytes | None = None
     hostile: float = 0.0
     refuses: tuple[int, ...] = ()
+    nearest: int | None = None
+    counts_all: bool = False
     poll: Callable[[], bool] = lambda: False
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     name: str = "sim"
+    run: int | None = None
 
     def __post_init__(self) -> None:
         self.done = False
@@ -72,7 +80,7 @@ class Agent:
     def _start(self) -> None:
         self.baud = self.base
         self._deframer = Deframer()
-        self._junk = 0
+        self._junk = self._since = 0
 
     @property
     def capacity(self) -> int:
@@ -81,15 +89,26 @@ class Agent:
 
     def receive(self, byte: int) -> Iterator[bytes]:
         """Take one byte; the frames of the answer, each made when it is asked for."""
-        self._junk += 1
-        if self._junk > MAX_JUNK and self.flags & CAN_BAUD:
-            self.baud, self._junk = self.base, 0
+        if self._since < MAYBE_REQUEST and not self.counts_all:
+            self._since += 1
+        else:
+            self._junk += 1
+        if self.counts_all:
+            self._give_up_rate()
         for body in self._deframer.feed(bytes((byte,))):
             request = decode_request(body)
             if request is not None:
-                self._junk = 0
+                self._junk = self._since = 0
                 self.requests += 1
                 yield from self._answer(request)
+        if byte == FLAG:
+            self._junk += self._since
+            self._since = 0
+        self._give_up_rate()
+
+    def _give_up_rate(self) -> None:
+        if self._junk > MAX_JUNK and self.flags & CAN_BAUD:
+            self.baud, self._junk, self._since = self.base, 0, 0
 
     def _answer(self, request: Request) -> Iterator[bytes]:
         seq, kind = request.seq, request.kind
@@ -104,9 +123,9 @@ class Agent:
             yield encode_frame(encode_reply("k", seq, first + count, crc))
         elif kind == "B":
             can = self.flags & CAN_BAUD and request.a and request.a not in self.refuses
-            yield encode_frame(encode_reply("b", seq, request.a if can else 0))
-            if can:
-                self.baud = request.a
+            rate = (self.nearest or request.a) if can else 0
+            yield encode_frame(encode_reply("b", seq, rate))
+            self.baud = rate or self.baud
         elif kind == "Q":
             yield encode_frame(encode_reply("q", seq, 0))
             self.baud = self.base
@@ -118,12 +137,12 @@ class Agent:
         """What it says about itself."""
         return Info(
             seq, 1, 5, 24, 16, 1_000_000, self.capacity, self.valid, self.flags, self.max_records,
-            self.name,
+            self.name, self.run,
         )  # fmt: skip
 
     def _records(self, seq: int, first: int, count: int, how: int) -> Iterator[bytes]:
         per = max(1, min(how & 0xFFF, self.max_records))
-        delta = how >> 12 == 1
+        delta = how >> 12 == 1 and bool(self.flags & CAN_DELTA)
         while count:
             if self.flags & CAN_STOP and self.poll():
                 break

@@ -27,11 +27,13 @@ def compiler() -> str:
     return found
 
 
-def build_host_agent(folder: Path) -> Path:
-    """The real agent, ported to this machine."""
+def build_host_agent(folder: Path, *, sanitized: bool = False) -> Path:
+    """The real agent, ported to this machine; perhaps with gcc's sanitizers."""
     made = folder / "kpr_host"
     sources = [str(AGENT / "port_host.c"), str(AGENT / "kpr_agent.c")]
-    subprocess.run([compiler(), *WARNINGS, "-O1", "-o", str(made), *sources], check=True)
+    checks = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    command = [compiler(), *WARNINGS, "-O1", *(checks if sanitized else ()), "-o", str(made)]
+    subprocess.run([*command, *sources], check=True)
     return made
 
 

@@ -87,7 +87,7 @@ static long stored_events(int *full)
 /* The agent, until the host is done with it. */
 static void serve(long events, int full)
 {
-    static struct kpr_info info = { "MD20", 1000000, 16384, 0, 0, 0, rx_waiting };
+    static struct kpr_info info = { "MD20", 1000000, 16384, 0, 0, 0, rx_waiting, 0 };
 
     info.flags = full ? KPR_FULL : 0;
     info.valid = events;

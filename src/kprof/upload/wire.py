@@ -20,6 +20,8 @@ _AGENT_ESCAPES = re.compile(rb"[\x7d\x7e\x11\x13]")
 _REQUEST = struct.Struct("<BBIIH")
 _INFO = struct.Struct("<4sBBBBIIIII")
 UNKNOWN = 0xFFFF_FFFF
+NAME_BYTES = 32  # the name, and what newer agents append to it
+MAX_TAIL = 256  # the same, as far as agents that are newer than this host may go
 
 # Flags of `Info`.
 FULL, RUNNING, CAN_BAUD, CAN_DELTA, CAN_CHECK, CAN_STOP = (1 << bit for bit in range(6))
@@ -52,6 +54,9 @@ class Info:
         `FULL`, `RUNNING`, `CAN_BAUD`, `CAN_DELTA`, `CAN_CHECK`, `CAN_STOP`.
     max_records
         Most records that the agent puts in a frame.
+    run
+        Number of the run in the RAM, another one after each start of a run; None where the agent
+        does not say it.
     """
 
     seq: int
@@ -65,6 +70,7 @@ class Info:
     flags: int
     max_records: int
     name: str
+    run: int | None = None
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,11 @@ def encode_info(info: Info) -> bytes:
         info.flags,
         info.max_records,
     )
-    return bytes((ord("i"), info.seq)) + head + info.name.encode("ascii", "replace")[:32]
+    name = info.name.encode("ascii", "replace")[
+        : NAME_BYTES if info.run is None else NAME_BYTES - 5
+    ]
+    run = b"" if info.run is None else struct.pack("<BI", 0, info.run)
+    return bytes((ord("i"), info.seq)) + head + name + run
 
 
 def encode_reply(kind: str, seq: int, *values: int) -> bytes:
@@ -206,17 +216,22 @@ def decode_reply(body: bytes) -> Reply:
 
 
 def _decode_info(body: bytes, seq: int) -> Reply:
-    if not 2 + _INFO.size <= len(body) <= 2 + _INFO.size + 32:
+    if not 2 + _INFO.size <= len(body) <= 2 + _INFO.size + MAX_TAIL:
         return Malformed(f"an info of {len(body)} bytes")
     magic, version, record, time, tag, clock, capacity, valid, flags, most = _INFO.unpack_from(
         body, 2
     )
     if magic != b"KPR1":
         return Malformed(f"an info that begins with {magic!r}, not KPR1")
-    name = body[2 + _INFO.size :]
-    text = "".join(chr(c) if 32 <= c < 127 else "?" for c in name[:32])
+    name, _, more = body[2 + _INFO.size :].partition(b"\0")
+    if len(name) > NAME_BYTES:
+        return Malformed(f"an info with a name of {len(name)} bytes")
+    text = "".join(chr(c) if 32 <= c < 127 else "?" for c in name)
     known = None if valid == UNKNOWN else valid
-    return Info(seq, version, record, time, tag, clock, capacity, known, flags, most, text)
+    run = int.from_bytes(more[:4], "little") if len(more) >= 4 else 0
+    return Info(
+        seq, version, record, time, tag, clock, capacity, known, flags, most, text, run or None
+    )
 
 
 class Deframer:
