@@ -22,6 +22,7 @@ from kprof.analysis.calls import Calls, Marks, Timeline, timeline
 from kprof.analysis.statistics import Statistics, statistics
 from kprof.analysis.summary import Summary, summarise
 from kprof.analysis.times import to_ticks
+from kprof.capture.match import names_mismatch
 from kprof.capture.model import Capture
 from kprof.capture.open import open_capture
 from kprof.errors import MissingExtraError, UsageError
@@ -134,7 +135,7 @@ def load(
     -----
     UserWarning
         An option was not used, for the file itself knows better; damage was tolerated; a guess was
-        made: what the commands say on stderr.
+        made; the name file is of another build: what the commands say on stderr.
 
     Raises
     ------
@@ -149,7 +150,11 @@ def load(
         if found is None:
             raise UsageError(f"{dump}: no name file beside it; give one: load(dump, names)")
         names = found
+    source = "the name file given" if isinstance(names, NameFile) else str(names)
     if not isinstance(names, NameFile):
         names = read_names(Path(names))
+    other = names_mismatch(capture, names, source)
+    if other:
+        warnings.warn(other, stacklevel=2)
     cost = to_ticks(Fraction(trigger_cost_us).limit_denominator(10**6), capture.info.clock_hz)
     return Run(capture, names, cost)

@@ -1,4 +1,4 @@
-"""The symbol table of an ELF file, of 32 or 64 bits and either byte order.
+"""The symbol table of an ELF file, of 32 or 64 bits and either byte order, and what it leads to.
 
 Layouts: System V ABI, chapter 4 (Object Files).
 """
@@ -6,7 +6,7 @@ Layouts: System V ABI, chapter 4 (Object Files).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,16 +14,21 @@ from kprof.errors import UsageError
 from kprof.files import read_bytes
 
 MAGIC = b"\x7fELF"
+DIGEST = "kprof_names_sha256"
+"""Name of the 32 bytes in a program that are the SHA-256 of its name file."""
+_DIGEST_BYTES = 32
 _SHT_SYMTAB = 2
+_SHT_NOBITS = 8
 _STT_FUNC = 2
 
 
 class Symbol(NamedTuple):
-    """A symbol: address and size in bytes."""
+    """A symbol: address and size in bytes, and where in the file its bytes are (0: nowhere)."""
 
     address: int
     size: int
     is_function: bool
+    offset: int = 0
 
 
 class _Layout(NamedTuple):
@@ -31,12 +36,12 @@ class _Layout(NamedTuple):
     section_count: int  # offset of e_shentsize and e_shnum
     section: str
     symbol: str
-    fields: tuple[int, int, int]  # places of value, size and info in a symbol
+    fields: tuple[int, int, int, int]  # places of value, size, info and section in a symbol
 
 
 _LAYOUTS = {
-    1: _Layout(("I", 32), 46, "10I", "IIIBBH", (1, 2, 3)),
-    2: _Layout(("Q", 40), 58, "IIQQQQIIQQ", "IBBHQQ", (4, 5, 1)),
+    1: _Layout(("I", 32), 46, "10I", "IIIBBH", (1, 2, 3, 5)),
+    2: _Layout(("Q", 40), 58, "IIQQQQIIQQ", "IBBHQQ", (4, 5, 1, 3)),
 }
 _ORDERS = {1: "<", 2: ">"}
 
@@ -58,7 +63,7 @@ def read_symbols(data: bytes) -> Iterator[tuple[str, Symbol]]:
         struct.unpack_from(order + layout.section, data, sections + number * entry_size)
         for number in range(count)
     ]
-    value, size, info = layout.fields
+    value, size, info, section = layout.fields
     for header in headers:
         if header[1] != _SHT_SYMTAB or header[6] >= count:
             continue
@@ -69,8 +74,44 @@ def read_symbols(data: bytes) -> Iterator[tuple[str, Symbol]]:
             start = names + parts[0]
             name = data[start : data.find(b"\0", start)].decode("latin-1")
             if name:
-                yield name, Symbol(parts[value], parts[size], parts[info] & 15 == _STT_FUNC)
+                offset = _offset(headers, parts[section], parts[value])
+                is_function = parts[info] & 15 == _STT_FUNC
+                yield name, Symbol(parts[value], parts[size], is_function, offset)
         break  # an ELF file has one symbol table
+
+
+def _offset(headers: Sequence[tuple[int, ...]], section: int, value: int) -> int:
+    """Where in the file the bytes at the address `value` are, of a symbol in `section`."""
+    if not 0 < section < len(headers) or headers[section][1] == _SHT_NOBITS:
+        return 0
+    return headers[section][4] + value - headers[section][3]
+
+
+def planted_digest(path: Path | str) -> bytes | None:
+    """The SHA-256 of the name file that a program was built with, as `kprof cc` plants it.
+
+    None where it has none: it was not built with triggers, by an older kprof, or is stripped.
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be read.
+    UsageError
+        It is no ELF file.
+    """
+    data = read_bytes(path)
+    try:
+        for name, symbol in read_symbols(data):
+            if name == DIGEST and symbol.size == _DIGEST_BYTES and symbol.offset > 0:
+                digest = data[symbol.offset : symbol.offset + _DIGEST_BYTES]
+                return digest if len(digest) == _DIGEST_BYTES and any(digest) else None
+    except (struct.error, IndexError) as error:
+        raise _no_elf(path) from error
+    return None
+
+
+def _no_elf(path: Path | str) -> UsageError:
+    return UsageError(f"{path}: is no ELF file, or a damaged one; expected the linked program")
 
 
 def function_sizes(path: Path | str) -> dict[str, int]:
@@ -95,9 +136,7 @@ def function_sizes(path: Path | str) -> dict[str, int]:
                 found.setdefault(name, set()).add(symbol.size)
                 copies.setdefault(name.partition(".")[0], set()).add(symbol.size)
     except (struct.error, IndexError) as error:
-        raise UsageError(
-            f"{path}: is no ELF file, or a damaged one; expected the linked program"
-        ) from error
+        raise _no_elf(path) from error
     if not found:
         raise UsageError(f"{path}: has no functions in its symbol table; is it stripped?")
     return {name: sizes.pop() for name, sizes in {**copies, **found}.items() if len(sizes) == 1}

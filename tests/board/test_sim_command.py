@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import subprocess
 import sys
@@ -184,3 +185,22 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert "cannot write" in str(result.exception)
     result = sim("--link", str(tmp_path / "none" / "line"))
     assert "cannot make the link" in str(result.exception)
+
+
+def test_a_name_file_of_another_build_is_told(tmp_path: Path) -> None:
+    kernel = tmp_path / "k.elf"
+    image = bytearray(ready_built()[0].read_bytes())
+    kernel.write_bytes(image)
+    (tmp_path / "other.names").write_text("nobody/1024\n")
+    dump = tmp_path / "dump.bin"
+    arguments = (str(kernel), "--dump", str(dump), "--events", "100")
+    planted = hashlib.sha256(ready_built()[1].read_bytes()).digest()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kprof.cli.simulate.planted_digest", lambda _: planted)
+        result = sim(*arguments, "--names", str(tmp_path / "other.names"))
+        assert "other.names: is not the name file of " in result.stderr
+        assert open_capture(dump).info.names_sha256 == planted
+        assert (
+            "is not the name file" not in sim(*arguments, "--names", str(ready_built()[1])).stderr
+        )
+        assert open_capture(dump).info.names_sha256 == planted

@@ -13,6 +13,8 @@ from tests.capture.traces import capture
 
 from kprof.capture import Capture, CaptureInfo, write_capture, write_raw
 
+NAMES_SHA256 = "796aff59922c26710f5da67ee4e73e924fc3611c37cb05645c1668d45c0c03aa"  # of sha256sum
+
 
 def kprof(*args: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -51,7 +53,8 @@ def test_a_capture_file_in_full(tmp_path: Path) -> None:
         "lost events   3",
         "stale tail    the records past the valid ones hold an earlier run",
         "started       2023-11-14 22:13:20 UTC",
-        f"name file     {tmp_path / 'kernel.names'} (knows every tag; not known to the capture)",
+        f"name file     {tmp_path / 'kernel.names'} (SHA-256 {NAMES_SHA256}; knows every tag)",
+        "              not known to the capture",
         "  board       MD20 \\x1b[31m",
     ]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.fuzzing import survives
 
 from kprof.errors import FileAccessError, UsageError
-from kprof.symbols import function_sizes, read_symbols
+from kprof.symbols import function_sizes, planted_digest, read_symbols
 
 PREBUILT = Path(__file__).parents[2] / "examples" / "minikernel" / "prebuilt"
 SOURCE = """
@@ -123,3 +123,36 @@ def test_the_column_and_its_errors(tmp_path: Path) -> None:
         done = run(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"kprof: {said}\n"
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc here")
+@pytest.mark.parametrize("options", [["-c"], ["-m32", "-c"], ["-no-pie"], ["-pie", "-fPIE"]])
+def test_the_digest_that_is_planted(tmp_path: Path, options: list[str]) -> None:
+    digest = bytes(range(1, 33))
+    numbers = ",".join(map(str, digest))
+    (tmp_path / "p.c").write_text(
+        f"const unsigned char before[3] = {{1}};\n"
+        f"const unsigned char kprof_names_sha256[32] = {{{numbers}}};\n"
+        "int main(void) { return before[0]; }\n"
+    )
+    build = ["gcc", *options, "-o", "p", "p.c"]
+    if subprocess.run(build, cwd=tmp_path, capture_output=True, check=False).returncode:
+        pytest.skip(f"this gcc has no {options}")
+    assert planted_digest(tmp_path / "p") == digest
+    subprocess.run(["strip", "p"], cwd=tmp_path, check=True)
+    assert planted_digest(tmp_path / "p") is None
+
+
+def test_programs_without_a_digest(tmp_path: Path) -> None:
+    assert planted_digest(PREBUILT / "swtch.elf") is None
+    (tmp_path / "x").write_bytes(b"text")
+    with pytest.raises(UsageError, match="is no ELF file"):
+        planted_digest(tmp_path / "x")
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc here")
+def test_a_digest_of_another_size_or_of_zeros_is_none(tmp_path: Path) -> None:
+    for text in ("[31] = {1}", "[32] = {0}", "[32]"):
+        (tmp_path / "p.c").write_text(f"unsigned char kprof_names_sha256{text};\n")
+        subprocess.run(["gcc", "-c", "-o", "p.o", "p.c"], cwd=tmp_path, check=True)
+        assert planted_digest(tmp_path / "p.o") is None

@@ -319,7 +319,7 @@ def test_gaps_in_a_saleae_export(tmp_path: Path) -> None:
 def test_the_capture_says_where_it_comes_from(tmp_path: Path) -> None:
     words, _ = reads(5)
     write_sr(tmp_path / "x.sr", words)
-    import_recording([tmp_path / "x.sr"], tmp_path / "o", ImportOptions(names_sha256=b"n" * 32))
+    import_recording([tmp_path / "x.sr"], tmp_path / "o", ImportOptions(planted=b"n" * 32))
     info = open_capture(tmp_path / "o").info
     assert info.valid_from == "all reads found in a sigrok session file"
     assert info.metadata["imported_from"] == "sigrok session file"

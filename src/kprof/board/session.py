@@ -175,7 +175,7 @@ class Session:
                 self._line.wait(_WAIT_S)
         return False
 
-    def capture(self, names_sha256: bytes | None = None, source: str = "<board>") -> Capture:
+    def capture(self, source: str = "<board>") -> Capture:
         """The event RAM as a capture, taken directly: what a right upload brings."""
         import numpy as np
 
@@ -186,7 +186,6 @@ class Session:
             source=source,
             full=profiler.full,
             stale_tail=not profiler.full,
-            names_sha256=names_sha256,
             valid_from="the Profiler's address counter",
             metadata={"board": "MD20"},
         )

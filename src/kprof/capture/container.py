@@ -20,7 +20,7 @@ from kprof.capture.header import (
     Header,
     decode_header,
 )
-from kprof.capture.model import Capture, CaptureInfo
+from kprof.capture.model import CAPTURE_FILE, Capture, CaptureInfo
 from kprof.errors import CaptureError
 
 VERIFY_BYTES = 256 << 20
@@ -136,7 +136,7 @@ def _info(header: Header, source: str, valid: int, warnings: tuple[str, ...]) ->
     return CaptureInfo(
         source=source,
         form=(
-            f"capture file, KPD 1.{header.minor}, layout {header.layout}: "
+            f"{CAPTURE_FILE}, KPD 1.{header.minor}, layout {header.layout}: "
             f"{header.record_bytes} bytes a record"
         ),
         clock_hz=header.clock_hz,

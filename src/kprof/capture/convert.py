@@ -6,9 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from kprof.capture.match import with_names
 from kprof.capture.model import Capture
 from kprof.capture.write import write_banks, write_capture, write_raw
 from kprof.errors import UsageError
+from kprof.names import NameFile
 
 FORMS = ("kpd", "kpd3", "raw", "banks")
 """``kpd``: capture file of 5-byte records; ``kpd3``: capture file of unwrapped time; ``raw``: the
@@ -38,16 +40,27 @@ def paths_of(output: str, form: str) -> list[str]:
     return [f"{output}.{bank}" for bank in range(5)] if form == "banks" else [output]
 
 
-def convert(capture: Capture, output: str, form: str, names_sha256: bytes | None = None) -> str:
+def convert(
+    capture: Capture,
+    output: str,
+    form: str,
+    names: NameFile | None = None,
+    planted: bytes | None = None,
+) -> str:
     """Write `capture` as `form`; a sentence that says what was written, and what was left out.
+
+    Parameters
+    ----------
+    names, planted
+        Of the code, from now on (see `kprof.capture.match.with_names`); None: the capture's.
 
     Raises
     ------
     FileAccessError, CaptureError
         The output cannot be written, or its form cannot hold the capture.
     """
-    if names_sha256 is not None:
-        capture = replace(capture, info=replace(capture.info, names_sha256=names_sha256))
+    if names is not None or planted is not None:
+        capture = replace(capture, info=with_names(capture.info, names, planted))
     said = f"{output}: {capture.events} events"
     if form in ("kpd", "kpd3"):
         write_capture(output, capture, layout=3 if form == "kpd3" else 1)

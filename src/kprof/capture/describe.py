@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kprof.capture.match import ENTRIES, names_mismatch
 from kprof.capture.model import Capture
 from kprof.names import NameFile, display_name
 
@@ -41,6 +42,32 @@ class CaptureFacts:
     highest_tag: int
     unknown_events: int | None
     unknown_tags: int | None
+
+
+@dataclass(frozen=True)
+class HeldNames:
+    """A name file held against the capture.
+
+    Attributes
+    ----------
+    source
+        Where it is from.
+    sha256
+        Of its text.
+    mismatch
+        Why it is of another build, or None.
+    """
+
+    source: str
+    sha256: bytes
+    mismatch: str | None
+
+
+def held_names(capture: Capture, names: NameFile | None, source: str) -> HeldNames | None:
+    """The name file held against the capture; None without one."""
+    if names is None:
+        return None
+    return HeldNames(source, names.sha256(), names_mismatch(capture, names, source))
 
 
 def examine(
@@ -84,7 +111,7 @@ def examine(
 
 
 def capture_as_json(
-    capture: Capture, facts: CaptureFacts, names_source: str | None = None
+    capture: Capture, facts: CaptureFacts, names: HeldNames | None = None
 ) -> dict[str, Any]:
     """The capture and its facts as JSON values; times in us are of the capture's own clock."""
     info = capture.info
@@ -116,7 +143,9 @@ def capture_as_json(
         "holes": info.holes,
         "started_ns": info.started_ns or None,
         "names_sha256": info.names_sha256.hex() if info.names_sha256 else None,
-        "names": names_source,
+        "names": names.source if names else None,
+        "names_file_sha256": names.sha256.hex() if names else None,
+        "names_match": names.mismatch is None if names and info.names_sha256 else None,
         "unknown_events": facts.unknown_events,
         "unknown_tags": facts.unknown_tags,
         "metadata": dict(info.metadata),
@@ -124,7 +153,7 @@ def capture_as_json(
     }
 
 
-def describe_capture(capture: Capture, facts: CaptureFacts, names_source: str | None = None) -> str:
+def describe_capture(capture: Capture, facts: CaptureFacts, names: HeldNames | None = None) -> str:
     """The capture and its facts as lines of text."""
     info = capture.info
     records = capture.events + (0 if capture.stale is None else len(capture.stale))
@@ -155,11 +184,14 @@ def describe_capture(capture: Capture, facts: CaptureFacts, names_source: str | 
         rows.append(("stale tail", "the records past the valid ones hold an earlier run"))
     if info.started_ns:
         rows.append(("started", _date(info.started_ns)))
-    rows.append(("name file", _names_row(capture, facts, names_source)))
+    rows.append(("name file", _names_row(facts, names)))
+    digest = info.names_sha256
+    wanted = f"the capture's SHA-256 {digest.hex()}" if digest else "not known to the capture"
+    rows.append(("", wanted))
     rows += [
         (f"  {display_name(str(key))}", display_name(str(value)))
         for key, value in info.metadata.items()
-        if key != "valid_from"
+        if key not in ("valid_from", ENTRIES)
     ]
     return "".join(f"{label:<13} {value}\n" for label, value in rows)
 
@@ -178,17 +210,14 @@ def _time_row(capture: Capture) -> str:
     return f"counter of {info.time_bits} bits, wraps after {wrap}"
 
 
-def _names_row(capture: Capture, facts: CaptureFacts, names_source: str | None) -> str:
-    digest = capture.info.names_sha256
-    wanted = f"SHA-256 {digest.hex()}" if digest else "not known to the capture"
-    if names_source is None:
-        return f"none found; {wanted}"
-    if not facts.unknown_events:
-        return f"{display_name(names_source)} (knows every tag; {wanted})"
-    return (
-        f"{display_name(names_source)} (lacks {facts.unknown_tags} tags of {facts.unknown_events} "
-        f"events; {wanted})"
-    )
+def _names_row(facts: CaptureFacts, names: HeldNames | None) -> str:
+    if names is None:
+        return "none found"
+    known = "knows every tag"
+    if facts.unknown_events:
+        known = f"lacks {facts.unknown_tags} tags of {facts.unknown_events} events"
+    other = "; not the capture's" if names.mismatch else ""
+    return f"{display_name(names.source)} (SHA-256 {names.sha256.hex()}; {known}{other})"
 
 
 def _number(value: Any) -> int | float:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from kprof.capture.records import RECORD_BYTES, decode_records, encode_records
 
 CHUNK_EVENTS = 1 << 20
+CAPTURE_FILE = "capture file"
+"""How `CaptureInfo.form` begins of a capture file."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ class CaptureInfo:
     valid_from: str = "all records given"
     metadata: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_capture_file(self) -> bool:
+        """It came from a capture file; a raw image may be any file of its size."""
+        return self.form.startswith(CAPTURE_FILE)
 
 
 @dataclass(frozen=True, eq=False)

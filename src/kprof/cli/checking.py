@@ -23,7 +23,8 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
     Raises
     ------
     BudgetError, UsageError
-        The budget cannot be read, is wrong, or limits what the name file does not have.
+        The budget cannot be read, is wrong, or limits what the name file does not have; the name
+        file is of another build, or does not know most of the tags.
     """
     try:
         text = read_bytes(budget).decode("utf-8-sig", "replace")
@@ -32,7 +33,7 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
     limits = parse_budget(text, budget)
     if not limits:
         raise BudgetError([f"{budget}: has no limit; expected a line as lanisr.max < 500us"])
-    capture, names = open_one(dump, options)
+    capture, names = open_one(dump, options, strict=True)
     cost = trigger_cost(capture, Request(trigger_cost=options["trigger_cost"]))
     verdicts = check_budget(limits, statistics(capture, names, trigger_cost=cost), names)
     lines = timeline(capture, names, trigger_cost=cost)

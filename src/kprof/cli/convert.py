@@ -14,7 +14,8 @@ import click
     type=click.Choice(["kpd", "kpd3", "raw", "banks"]),
     help="Form of OUT; default: by its ending, .kpd, or .bin for raw.",
 )
-@click.option("--names", metavar="FILE", help="Name file; its digest is kept, it helps with banks.")
+@click.option("--names", metavar="FILE", help="Name file; it is kept, and helps with banks.")
+@click.option("--elf", metavar="FILE", help="The linked program: it knows its name file's digest.")
 @click.option("--valid", metavar="N|all", help="Valid records, where the capture does not know.")
 @click.option("--previous", metavar="FILE", help="RAM image of the run before this one.")
 @click.option("--record-order", metavar="ORDER", help="Bank of each byte or file, such as 01234.")
@@ -25,6 +26,7 @@ def command(
     output: str,
     form: str | None,
     names: str | None,
+    elf: str | None,
     valid: str | None,
     previous: str | None,
     record_order: str | None,
@@ -45,11 +47,14 @@ def command(
     """
     from kprof.capture import open_banks, open_capture
     from kprof.capture.convert import convert, form_of, paths_of
+    from kprof.capture.match import names_mismatch, planted_mismatch
     from kprof.errors import UsageError
     from kprof.files import same_file, spare_existing
     from kprof.names import read_names
+    from kprof.symbols import planted_digest
 
     known = read_names(names) if names else None
+    planted = planted_digest(elf) if elf else None
     if len(files) == 1:
         capture = open_capture(
             files[0],
@@ -65,7 +70,12 @@ def command(
         )
     else:
         raise UsageError(f"{len(files)} files given; expected one capture, or five bank images")
-    for warning in capture.info.warnings:
+    other = None
+    if known and planted:
+        other = planted_mismatch(known, str(names), planted, str(elf))
+    elif known:
+        other = names_mismatch(capture, known, str(names))
+    for warning in (*capture.info.warnings, *((other,) if other else ())):
         click.echo(f"kprof: {warning}", err=True)
     form = form_of(output, form, capture)
     for path in paths_of(output, form):
@@ -75,4 +85,4 @@ def command(
             )
     for path in paths_of(output, form):
         spare_existing(path, force)
-    click.echo(convert(capture, output, form, known.sha256() if known else None), err=True)
+    click.echo(convert(capture, output, form, known, planted), err=True)

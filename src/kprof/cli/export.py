@@ -42,12 +42,19 @@ def command(
       kprof export dump.bin --format parquet -o dump.parquet
       duckdb -c "select function, sum(net_ns) from 'dump.parquet' group by 1"
     """
+    from kprof.capture.match import mostly_unknown
     from kprof.cli.source import open_with_names
+    from kprof.errors import CaptureError
     from kprof.export.formats import export, target_for
 
     capture, name_file = open_with_names(
         dump, names, valid=valid, previous=previous, record_order=record_order
     )
+    if said := mostly_unknown(capture, name_file, names or "the name file"):
+        if capture.info.is_capture_file:
+            click.echo(f"kprof: {said}", err=True)
+        else:
+            raise CaptureError(said)
     target = output or target_for(dump, form)
     export(capture, name_file, form, target)
     if target != (output or "-"):

@@ -28,7 +28,8 @@ import click
 @click.option("--samplerate", metavar="HZ", help="Where the file does not say it; such as 24MHz.")
 @click.option("--kind", type=click.Choice(["sigrok", "vcd", "csv", "saleae"]), help="Of the file.")
 @click.option("-f", "--force", is_flag=True, help="Replace OUT.")
-@click.option("--names", metavar="FILE", help="Name file of the code; its digest is kept.")
+@click.option("--names", metavar="FILE", help="Name file of the code; its entries are kept.")
+@click.option("--elf", metavar="FILE", help="The linked program: it knows its name file's digest.")
 def command(
     files: tuple[str, ...],
     output: str,
@@ -41,6 +42,7 @@ def command(
     kind: str | None,
     force: bool,
     names: str | None,
+    elf: str | None,
 ) -> None:
     """Make a capture of a logic analyser's recording of the EPROM socket.
 
@@ -54,13 +56,20 @@ def command(
       kprof import digital_*.bin -o dump.kpd --map A0-A15=D0-D15,CE=D16 --ignore 0-3ff
     """
     from kprof.capture.importers.run import ImportOptions, import_recording
+    from kprof.capture.match import planted_mismatch
     from kprof.cli.meter import Meter
     from kprof.files import spare_existing
     from kprof.names import read_names
+    from kprof.symbols import planted_digest
 
     spare_existing(output, force)
-    digest = read_names(names).sha256() if names else None
-    options = ImportOptions(mapping, settle, tag_bits, tag_shift, ignore, samplerate, kind, digest)
+    code = read_names(names) if names else None
+    planted = planted_digest(elf) if elf else None
+    if code and planted and (said := planted_mismatch(code, str(names), planted, str(elf))):
+        click.echo(f"kprof: {said}", err=True)
+    options = ImportOptions(
+        mapping, settle, tag_bits, tag_shift, ignore, samplerate, kind, code, planted
+    )
     with Meter() as meter:
         result = import_recording(
             files, output, options, lambda events: meter.count("importing", events)

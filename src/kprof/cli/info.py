@@ -37,7 +37,7 @@ def command(
       kprof info dump.bin --format json
     """
     from kprof.capture import open_capture
-    from kprof.capture.describe import capture_as_json, describe_capture, examine
+    from kprof.capture.describe import capture_as_json, describe_capture, examine, held_names
     from kprof.cli.meter import Meter
     from kprof.names import find_names, read_names
 
@@ -49,12 +49,12 @@ def command(
     used = known or (read_names(found) if found else None)
     with Meter() as meter:
         facts = examine(capture, used, lambda events: meter.show("reading", events, capture.events))
-    for warning in capture.info.warnings:
+    held = held_names(capture, used, str(found))
+    for warning in (*capture.info.warnings, *((held.mismatch,) if held and held.mismatch else ())):
         click.echo(f"kprof: {warning}", err=True)
     if form == "json":
         import json
 
-        values = capture_as_json(capture, facts, str(found) if found else None)
-        click.echo(json.dumps(values, indent=2))
+        click.echo(json.dumps(capture_as_json(capture, facts, held), indent=2))
     else:
-        click.echo(describe_capture(capture, facts, str(found) if found else None), nl=False)
+        click.echo(describe_capture(capture, facts, held), nl=False)

@@ -75,7 +75,9 @@ def _dressed(
     )
 
 
-def open_one(dump: str, options: dict[str, Any]) -> tuple[Capture, NameFile]:
+def open_one(
+    dump: str, options: dict[str, Any], *, strict: bool = False
+) -> tuple[Capture, NameFile]:
     """A capture and its name file by the options of `kprof.cli.choices.capture_options`."""
     return open_with_names(
         dump,
@@ -83,6 +85,7 @@ def open_one(dump: str, options: dict[str, Any]) -> tuple[Capture, NameFile]:
         valid=options["valid"],
         previous=options["previous"],
         record_order=options["record_order"],
+        strict=strict,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -16,9 +16,12 @@ from kprof.board.profiler import Profiler
 from kprof.board.pty import Pty
 from kprof.board.session import UPLOAD_COMMAND, Plan, Session
 from kprof.board.traffic import data_stream
+from kprof.capture.model import Capture
 from kprof.cli.meter import Meter
 from kprof.errors import FileAccessError
 from kprof.files import explain
+from kprof.names import NameFile, find_names, read_names
+from kprof.symbols import planted_digest
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Bench:
     dump
         Write the capture here instead of serving an upload.
     names
-        The name file, for the digest in the dump; None: the one beside the kernel.
+        The name file, for the dump; None: the one beside the kernel.
     link
         A link to make to the pty.
     eprom_bits
@@ -63,7 +66,7 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
 
     path = Path(kernel) if kernel else ready_built()[0]
     image = load_kernel(path)
-    digest = _digest(path, bench.names)
+    names = _names(path, bench.names)
     profiler = Profiler(HZ, ppm=bench.ppm, phase=DEFAULT_PHASE)
     with contextlib.ExitStack() as stack:
         line = None if bench.dump else stack.enter_context(_line(bench.link))
@@ -83,9 +86,8 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
         meter.end()
         _say(_outcome(session, done, plan))
         if bench.dump:
-            from kprof.capture.write import write_capture
-
-            write_capture(bench.dump, session.capture(digest, bench.dump))
+            planted = planted_digest(path) if image.symbols else None
+            _write(bench.dump, session.capture(bench.dump), names, planted)
             _say(f"{profiler.count} events in {bench.dump}")
         elif line is not None:
             typed = " --send 'u\\r' --expect agent" if bench.manual else ""
@@ -117,11 +119,22 @@ def _outcome(session: Session, done: bool, plan: Plan) -> str:
     )
 
 
-def _digest(kernel: Path, names: str | None) -> bytes | None:
-    from kprof.names import find_names, read_names
-
+def _names(kernel: Path, names: str | None) -> tuple[NameFile, str] | None:
+    """The name file, and where it is from."""
     found = Path(names) if names else find_names(kernel)
-    return read_names(found).sha256() if found else None
+    return (read_names(found), str(found)) if found else None
+
+
+def _write(
+    dump: str, capture: Capture, names: tuple[NameFile, str] | None, planted: bytes | None
+) -> None:
+    from kprof.capture.match import names_mismatch, with_names
+    from kprof.capture.write import write_capture
+
+    capture = replace(capture, info=with_names(capture.info, names[0] if names else None, planted))
+    if names and (said := names_mismatch(capture, *names)):
+        _say(said)
+    write_capture(dump, capture)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kprof.capture.match import mostly_unknown, names_mismatch
 from kprof.capture.model import Capture
 from kprof.capture.open import open_capture
 from kprof.errors import UsageError
@@ -22,33 +23,38 @@ def open_with_names(
     previous: str | None = None,
     record_order: str | None = None,
     otherwise: NameFile | None = None,
+    strict: bool = False,
 ) -> tuple[Capture, NameFile]:
     """The capture `dump` and the name file `names`, or the one that is found beside it.
 
-    What the reader of the capture has to say about it goes to stderr.
+    What the reader of the capture has to say about it goes to stderr, and that the name file is of
+    another build.
 
     Parameters
     ----------
     otherwise
         The name file where none is given and none is found.
+    strict
+        A name file of another build is an error, and one that knows few of the tags.
 
     Raises
     ------
     UsageError
-        No name file was given and none is found.
+        No name file was given and none is found; with `strict`, it is of another build.
     KprofError
         One of the two cannot be read.
     """
     given = read_names(Path(names)) if names else None
     capture = _open(dump, given or otherwise, valid, previous, record_order)
-    if given is not None:
-        return capture, given
-    found = _names_of(dump, capture)
-    if found is not None:
-        return capture, read_names(found)
-    if otherwise is not None:
-        return capture, otherwise
-    raise _no_names(dump)
+    source: Path | str | None = names if given is not None else _names_of(dump, capture)
+    found = given or (read_names(source) if source else otherwise)
+    if found is None:
+        raise _no_names(dump)
+    source = str(source or "the other capture's name file")
+    _hold(capture, found, source, strict=strict)
+    if strict and (said := mostly_unknown(capture, found, source)):
+        raise UsageError(said)
+    return capture, found
 
 
 def open_two(
@@ -76,13 +82,23 @@ def open_two(
     given = [read_names(Path(path)) if path else None for path in paths]
     captures = [_open(dump, one, *how) for dump, one in zip((before, after), given, strict=True)]
     for at, dump in enumerate((before, after)):
-        if given[at] is None:
-            found = _names_of(dump, captures[at])
-            given[at] = read_names(found) if found else None
+        if given[at] is None and (found := _names_of(dump, captures[at])):
+            given[at], paths[at] = read_names(found), str(found)
     first, second = given[0] or given[1], given[1] or given[0]
     if first is None or second is None:
         raise _no_names(before)
+    _hold(captures[0], first, paths[0] or paths[1])
+    _hold(captures[1], second, paths[1] or paths[0])
     return (captures[0], first), (captures[1], second)
+
+
+def _hold(capture: Capture, names: NameFile, source: str, *, strict: bool = False) -> None:
+    """Hold the name file against the capture: one of another build is told, or refused."""
+    said = names_mismatch(capture, names, source)
+    if said and strict:
+        raise UsageError(said)
+    if said:
+        click.echo(f"kprof: {said}", err=True)
 
 
 def _open(

@@ -23,7 +23,7 @@ from kprof.upload.memory_session import MemoryOptions, fetch_memory
 from kprof.upload.partial import check_output
 from kprof.upload.progress import Progress, Rater, progress_text
 from kprof.upload.prompt import Greeting, parse_typed
-from kprof.upload.session import UploadOptions, UploadResult, fetch, names_digest
+from kprof.upload.session import UploadOptions, UploadResult, code_names, fetch
 
 
 class UploadMeter:
@@ -88,7 +88,7 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     wanted = agent_options(options) if options["proto"] == "kpr1" else memory_options(options)
     resumable = not isinstance(wanted, MemoryOptions) or wanted.resumable
     check_output(out, resume=wanted.resume, force=wanted.force, resumable=resumable)
-    names_digest(wanted.names)
+    code_names(wanted.names)
     try:
         with line_log(options["trace_line"], meter.say) as trace:
             result = _fetch(options["port"], out, replace(wanted, trace=trace), meter)

@@ -29,7 +29,7 @@ from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
 from kprof.upload.protocols import FILES
 from kprof.upload.received import memory_of
-from kprof.upload.session import UploadResult, interrupts_counted, names_digest, write_upload
+from kprof.upload.session import UploadResult, code_names, interrupts_counted, write_upload
 from kprof.upload.talk import Talk
 from kprof.upload.wire import Info
 from kprof.upload.xmodem import Receiver
@@ -155,7 +155,7 @@ def fetch_memory_over(
 ) -> UploadResult:
     """The same over a line that is open already."""
     options.check()
-    out, digest = Path(out), names_digest(options.names)
+    out, names = Path(out), code_names(options.names)
     with partial_files(
         out, resume=options.resume, force=options.force, resumable=options.resumable
     ) as partial:
@@ -179,7 +179,7 @@ def fetch_memory_over(
             },
         }
         valid_from = f"--valid {options.valid}"
-        valid = write_upload(out, info, image, metadata, digest, valid_from)
+        valid = write_upload(out, info, image, metadata, names, valid_from)
         partial.remove()
     return UploadResult(
         out, image.records, valid, options.proto, seconds, fetcher.retries, fetcher.verified

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kprof
 from kprof.errors import FileAccessError
@@ -31,6 +31,9 @@ from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
 from kprof.upload.wire import FULL, RUNNING, Info
 
+if TYPE_CHECKING:
+    from kprof.names import NameFile
+
 
 @dataclass(frozen=True)
 class UploadOptions:
@@ -43,7 +46,7 @@ class UploadOptions:
     greeting
         What to type, and what to wait for, before the agent is called.
     names
-        The name file that the code was built with: its digest goes into the capture.
+        The name file that the code was built with: its digest and entries go into the capture.
     resume
         Go on with what an earlier upload to the same output has kept.
     force
@@ -127,7 +130,7 @@ def fetch_over(
 ) -> UploadResult:
     """The same over a line that is open already, which need not be a port."""
     options, out = options or UploadOptions(), Path(out)
-    digest = names_digest(options.names)
+    names = code_names(options.names)
     with partial_files(out, resume=options.resume, force=options.force) as partial:
         line = TracedLine(line, options.trace, FrameNotes().note) if options.trace else line
         start = line.clock()
@@ -143,7 +146,7 @@ def fetch_over(
             },
         }
         partial.save(_board(fetched.info), fetched.image)
-        valid = write_upload(out, fetched.info, fetched.image, metadata, digest)
+        valid = write_upload(out, fetched.info, fetched.image, metadata, names)
         partial.remove()
     return UploadResult(
         out,
@@ -161,7 +164,7 @@ def write_upload(
     info: Info,
     image: Image,
     metadata: dict[str, Any],
-    digest: bytes | None,
+    names: NameFile | None,
     valid_from: str = "the device's address counter",
 ) -> int:
     """Write a complete image as a capture file; the number of valid records.
@@ -176,6 +179,7 @@ def write_upload(
     import numpy as np
 
     from kprof.capture import Capture, CaptureInfo, write_capture
+    from kprof.capture.match import with_names
 
     records = np.frombuffer(bytes(image.data), dtype=np.uint8).reshape(-1, 5)
     if info.valid is not None:
@@ -190,10 +194,10 @@ def write_upload(
         full=bool(info.flags & FULL),
         count_guessed=info.valid is None and not info.flags & FULL,
         stale_tail=valid < image.records,
-        names_sha256=digest,
         valid_from=reason,
         metadata=metadata,
     )
+    known = with_names(known, names) if names else known
     write_capture(out, Capture(known, records[:valid], records[valid:]))
     return valid
 
@@ -292,10 +296,10 @@ def _board(info: Info) -> dict[str, Any]:
     return values
 
 
-def names_digest(names: Path | None) -> bytes | None:
-    """SHA-256 of a name file, for the capture; None without one."""
+def code_names(names: Path | None) -> NameFile | None:
+    """The name file of the code, for the capture; None without one."""
     if names is None:
         return None
     from kprof.names import read_names
 
-    return read_names(names).sha256()
+    return read_names(names)

@@ -13,10 +13,12 @@ import numpy as np
 from kprof.capture.importers.channels import ADDRESS_LINES, find_wiring
 from kprof.capture.importers.extract import Counts, Rules, find_events
 from kprof.capture.importers.reader import Reader
+from kprof.capture.match import with_names
 from kprof.capture.model import CaptureInfo
 from kprof.capture.write import capture_writer
 from kprof.errors import CaptureError, FileAccessError, UsageError
 from kprof.files import explain
+from kprof.names import NameFile
 
 FORMATS = ("sigrok", "vcd", "csv", "saleae")
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ps|ns|us|ms|s)?")
@@ -26,7 +28,10 @@ _SETTLE_NS = 20
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What the user says about an import; see `kprof import --help`."""
+    """What the user says about an import; see `kprof import --help`.
+
+    `names` and `planted` are of the code, as `kprof.capture.match.with_names` takes them.
+    """
 
     mapping: str | None = None
     settle: str | None = None
@@ -35,7 +40,8 @@ class ImportOptions:
     ignore: str | None = None
     samplerate: str | None = None
     kind: str | None = None
-    names_sha256: bytes | None = None
+    names: NameFile | None = None
+    planted: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -106,10 +112,10 @@ def import_recording(
         time_bits=48,
         tag_bits=options.tag_bits,
         unwrapped=True,
-        names_sha256=options.names_sha256,
         valid_from=f"all reads found in a {recording.kind}",
         metadata={"imported_from": recording.kind, "settle_ticks": settle},
     )
+    info = with_names(info, options.names, options.planted)
     try:
         with capture_writer(output, info, layout=3) as writer:
             start: int | None = None
