@@ -34,7 +34,10 @@ soo_select/5042
 """
 
 
-MODIFIERS = "expected nothing, or = inline, $ switch out, * switch in, ! swtch"
+MODIFIERS = (
+    "expected nothing, or = inline, $ switch out, * switch in, ! swtch, @N task marks, % user "
+    "mode, ~ idle, ^ interrupt"
+)
 
 
 def problems_of(text: str) -> list[str]:
@@ -162,7 +165,8 @@ def test_what_is_written_is_read_back(names: list[str], data: st.DataObject) -> 
     for position, name in enumerate(names):
         modifier = data.draw(st.sampled_from(list(Modifier)))
         odd = data.draw(st.booleans()) and modifier is Modifier.INLINE
-        entries.append(NameEntry(name, 2 + 2 * position + odd, modifier))
+        count = data.draw(st.integers(1, 2)) if modifier is Modifier.TASKS else 0
+        entries.append(NameEntry(name, 2 + 2 * position + odd, modifier, count=count))
     text = "".join(f"{entry.line()}\n" for entry in entries)
     parsed = parse_names(text)
     assert parsed.entries == tuple(entries)
@@ -215,3 +219,43 @@ def test_where_a_function_is_defined() -> None:
         ("g", "b.c", True),
         ("h", "k/c.c", True),
     ]
+
+
+def test_task_marks_are_a_range_of_tags() -> None:
+    names = parse_names("f/1024\nproc/4096@64\n#@task 4099 init\n")
+    marks = names.entries[1]
+    assert (marks.modifier, marks.count, marks.last_tag) == (Modifier.TASKS, 64, 4159)
+    assert marks.line() == "proc/4096@64"
+    assert names.by_tag[4159] is marks
+    assert 4160 not in names.by_tag
+    assert names.task_names == {4099: "init"}
+    assert names.next_value(1024) == 1026
+
+
+def test_allocation_steps_over_task_marks() -> None:
+    assert parse_names("f/4094\nproc/4096@63\n").next_value(1024) == 4160
+    assert parse_names("proc/1023@4\n").next_value(1024) == 1028
+    assert parse_names("f/100\nproc/4096@4\n").next_value(1024) == 102
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("proc/4096@0\n", "x.names:1: proc marks 0 tasks from 4096 on; expected 1 to 61440"),
+        ("proc/65535@2\n", "x.names:1: proc marks 2 tasks from 65535 on; expected 1 to 1"),
+        (
+            "proc/4096@64\nf/4158\n",
+            "x.names:2: f has value 4158, which is among the tags 4096 to 4159 of proc in line 1; "
+            "expected a value of its own",
+        ),
+        (
+            "f/4094\nproc/4095@64\n",
+            "x.names:2: proc has value 4095, which is the exit tag of f in line 1; "
+            "expected a value of its own",
+        ),
+    ],
+)
+def test_task_marks_that_cannot_be(text: str, problem: str) -> None:
+    with pytest.raises(NameFileError) as error:
+        parse_names(text, "x.names")
+    assert str(error.value) == problem

@@ -16,6 +16,10 @@ KINDS = {
     Modifier.SWITCH_OUT: "switch out",
     Modifier.SWITCH_IN: "switch in",
     Modifier.SWTCH: "swtch",
+    Modifier.TASKS: "task marks",
+    Modifier.USER: "user mode",
+    Modifier.IDLE: "idle",
+    Modifier.INTERRUPT: "interrupt",
 }
 LAST_SHORT_TAG = 0x7FFF
 """The last tag that a 68k's short absolute address reaches (the address is sign-extended)."""
@@ -124,6 +128,8 @@ def _meaning(entry: NameEntry | None, tag: int) -> str:
         return "not in the name file"
     if entry.modifier is Modifier.INLINE:
         return f"inline trigger {display_name(entry.name)}"
+    if entry.modifier is Modifier.TASKS:
+        return f"mark of task {tag - entry.value} of {display_name(entry.name)}"
     side = "entry" if entry.value == tag else "exit"
     kind = "" if entry.modifier is Modifier.FUNCTION else f" ({KINDS[entry.modifier]})"
     return f"{side} of {display_name(entry.name)}{kind}"

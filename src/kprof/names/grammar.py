@@ -8,16 +8,23 @@ modifier  the trigger belongs to
 ``$``     a function that switches away from the running task (the paper's ``sw_sys/200$``)
 ``*``     a function that switches to a task (the paper's ``sw_task/202*``)
 ``!``     a ``swtch()``: its entry is the switch out, its exit the switch in (ours)
+``@N``    task marks (ours): `N` tags from `value` on, one a task; the kernel's switch code fires
+          ``value + n`` to say that task `n` runs from here on
+``%``     user mode (ours): entered at `value`, left for the kernel at ``value + 1``
+``~``     a function whose own time is idle time (ours): the loop of an idle task
+``^``     an interrupt handler (ours)
 ========  =====================================================================================
 
 A line is split at its last ``/``. Value 0 means that there is no trigger; any number of names may
-have it. Blank lines and lines that begin with ``#`` are kept and mean nothing, but for three
+have it. Blank lines and lines that begin with ``#`` are kept and mean nothing, but for the
 directives that `kprof.names.store` writes so that static functions of one name in several source
 files keep a tag each (ours; the paper has one name space):
 
 - ``#@ kern/tty.c``: the entries below are functions of this file; ``#@`` alone ends that
 - ``#@static kern/tty.c``: the same for its static functions
 - ``#@own name<TAB>kern/tty.c``: the entry `name`, written by hand, is this file's static function
+
+A fourth names tasks for the reports: ``#@task 4099 init`` names the task whose mark is tag 4099.
 
 Lines end at a line feed only; a carriage return before it is kept and means nothing.
 """
@@ -26,13 +33,14 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kprof.errors import NameFileError
 
 MAX_TAG = 0xFFFF
-_VALUE = re.compile(r"([0-9]+)([=$*!]?)")
+_VALUE = re.compile(r"([0-9]+)([=$*!%~^]?|@[0-9]{1,5})")
 
 
 class Modifier(enum.Enum):
@@ -43,6 +51,15 @@ class Modifier(enum.Enum):
     SWITCH_OUT = "$"
     SWITCH_IN = "*"
     SWTCH = "!"
+    TASKS = "@"
+    USER = "%"
+    IDLE = "~"
+    INTERRUPT = "^"
+
+    @property
+    def switches(self) -> bool:
+        """Is it a function that switches contexts?"""
+        return self in (Modifier.SWITCH_OUT, Modifier.SWITCH_IN, Modifier.SWTCH)
 
 
 _MODIFIERS = {modifier.value: modifier for modifier in Modifier}
@@ -65,6 +82,8 @@ class NameEntry:
         The source file as the name file knows it (relative to the name file's folder), or "".
     static
         The function is known to be static in `source`.
+    count
+        Of task marks how many tags there are, from `value` on; else 0.
     """
 
     name: str
@@ -72,6 +91,7 @@ class NameEntry:
     modifier: Modifier = Modifier.FUNCTION
     source: str = field(default="", compare=False)
     static: bool = field(default=False, compare=False)
+    count: int = 0
 
     @property
     def entry_tag(self) -> int | None:
@@ -80,14 +100,19 @@ class NameEntry:
 
     @property
     def exit_tag(self) -> int | None:
-        """The tag that fires at the exit; None for an inline trigger and for value 0."""
-        if self.value == 0 or self.modifier is Modifier.INLINE:
+        """The tag that fires at the exit; None of inline triggers, task marks and value 0."""
+        if self.value == 0 or self.modifier in (Modifier.INLINE, Modifier.TASKS):
             return None
         return self.value + 1
 
+    @property
+    def last_tag(self) -> int:
+        """The highest tag that it fires; 0 where it fires none."""
+        return self.exit_tag or self.value + max(0, self.count - 1)
+
     def line(self) -> str:
         """The entry as a line of a name file, without a line feed."""
-        return f"{self.name}/{self.value}{self.modifier.value}"
+        return f"{self.name}/{self.value}{self.modifier.value}{self.count or ''}"
 
 
 @dataclass(frozen=True)
@@ -102,11 +127,14 @@ class NameFile:
         What was parsed; bytes that are not UTF-8 are surrogate escapes.
     torn
         A last line without a line feed that was dropped as a killed writer's (see `read_names`).
+    task_names
+        What tasks are called, by the tags of their marks.
     """
 
     entries: tuple[NameEntry, ...] = ()
     text: str = ""
     torn: str = ""
+    task_names: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def by_name(self) -> dict[str, NameEntry]:
@@ -118,7 +146,14 @@ class NameFile:
         """The entries by each tag that they fire, exits included."""
         tags = {entry.value: entry for entry in self.entries if entry.value}
         tags.update({tag: entry for entry in self.entries if (tag := entry.exit_tag)})
+        for marks in self.task_marks:
+            tags.update(dict.fromkeys(range(marks.value, marks.last_tag + 1), marks))
         return tags
+
+    @cached_property
+    def task_marks(self) -> tuple[NameEntry, ...]:
+        """The entries that are task marks."""
+        return tuple(e for e in self.entries if e.modifier is Modifier.TASKS and e.value)
 
     def get(self, name: str) -> NameEntry | None:
         """The entry of this name, or None."""
@@ -127,11 +162,17 @@ class NameFile:
     def next_value(self, first_tag: int) -> int:
         """The value for a name that is not in the file; `first_tag` where no value is in use.
 
-        It is the next even value past every tag in use; the value after an inline trigger's
-        counts as in use. More than 65534: there is none left.
+        It is the next even value past every tag of functions and inline triggers in use, and in
+        no range of task marks; the value after an inline trigger's counts as in use. More than
+        65534: there is none left.
         """
-        top = max((entry.value for entry in self.entries), default=0)
-        return (top + 1) // 2 * 2 + 2 if top % 2 else (top + 2 if top else first_tag)
+        marks = sorted(self.task_marks, key=lambda entry: entry.value)
+        top = max((e.value for e in self.entries if e.modifier is not Modifier.TASKS), default=0)
+        value = (top + 1) // 2 * 2 + 2 if top % 2 else (top + 2 if top else first_tag)
+        for entry in marks:
+            if entry.value - 1 <= value <= entry.last_tag:
+                value = (entry.last_tag + 2) // 2 * 2
+        return value
 
     def sha256(self) -> bytes:
         """The digest that a capture carries for its name file: of the text's bytes, 32 bytes."""
@@ -158,7 +199,7 @@ def parse_names(text: str, source: str = "<names>") -> NameFile:
     reader.check_overlaps()
     if reader.problems:
         raise NameFileError([f"{source}:{line}: {what}" for line, what in sorted(reader.problems)])
-    return NameFile(tuple(reader.claimed()), text)
+    return NameFile(tuple(reader.claimed()), text, task_names=reader.task_names)
 
 
 def format_names(names: NameFile) -> str:
@@ -198,6 +239,7 @@ class _Reader:
         self._by_name: dict[str, int] = {}
         self._by_value: dict[int, int] = {}
         self._claims: dict[str, str] = {}
+        self.task_names: dict[int, str] = {}
         self._source, self._static = "", False
 
     def comment(self, line: str) -> None:
@@ -207,6 +249,10 @@ class _Reader:
         if word == "own":
             name, _, source = rest.partition("\t")
             self._claims[name] = source
+        elif word == "task":
+            tag, _, name = rest.strip().partition(" ")
+            if tag.isdecimal() and len(tag) <= 5 and name:
+                self.task_names[int(tag)] = name.strip()
         elif word in ("", "static"):
             self._source, self._static = rest, word == "static"
 
@@ -215,7 +261,8 @@ class _Reader:
         if isinstance(found, str):
             self.problems.append((line, found))
             return
-        entry = NameEntry(*found, self._source, self._static)
+        name, value, modifier, count = found
+        entry = NameEntry(name, value, modifier, self._source, self._static, count)
         index = len(self.entries)
         self.entries.append(entry)
         self._lines.append(line)
@@ -224,7 +271,14 @@ class _Reader:
             self._problem(index, f"is already named in line {self._lines[first]}; remove one")
         if entry.value == 0:
             return
-        if entry.modifier is not Modifier.INLINE and entry.value % 2:
+        if entry.modifier is Modifier.TASKS:
+            if not 1 <= entry.count <= MAX_TAG + 1 - entry.value:
+                self._problem(
+                    index,
+                    f"marks {entry.count} tasks from {entry.value} on; expected 1 to "
+                    f"{MAX_TAG + 1 - entry.value}",
+                )
+        elif entry.modifier is not Modifier.INLINE and entry.value % 2:
             self._problem(
                 index,
                 f"has odd tag {entry.value}; entry tags are even, an exit's is the next "
@@ -241,14 +295,29 @@ class _Reader:
                 self._problem(
                     index, f"has value {value}, which is the exit tag of {self._place(below)}"
                 )
+        for index, marks in enumerate(self.entries):
+            if marks.modifier is Modifier.TASKS and marks.value:
+                self._check_marks(index, marks)
+
+    def _check_marks(self, index: int, marks: NameEntry) -> None:
+        """Report the first entry with a tag in a range of task marks."""
+        for other, entry in enumerate(self.entries):
+            said = marks.value in (entry.value, entry.exit_tag)
+            if other == index or said or not entry.value:
+                continue
+            if entry.value <= marks.last_tag and entry.last_tag >= marks.value:
+                self._problem(
+                    other,
+                    f"has value {entry.value}, which is among the tags {marks.value} to "
+                    f"{marks.last_tag} of {self._place(index)}",
+                )
+                return
 
     def claimed(self) -> list[NameEntry]:
         if not self._claims:
             return self.entries
         return [
-            NameEntry(e.name, e.value, e.modifier, self._claims[e.name], True)
-            if e.name in self._claims
-            else e
+            replace(e, source=self._claims[e.name], static=True) if e.name in self._claims else e
             for e in self.entries
         ]
 
@@ -260,7 +329,7 @@ class _Reader:
         return f"{name} in line {self._lines[index]}; expected a value of its own"
 
 
-def _parse_line(line: str) -> tuple[str, int, Modifier] | str:
+def _parse_line(line: str) -> tuple[str, int, Modifier, int] | str:
     name, slash, rest = line.rpartition("/")
     if not slash:
         return f"{_quoted(line)} has no /value; expected name/value, such as {_quoted(line)}/1024"
@@ -273,7 +342,8 @@ def _parse_line(line: str) -> tuple[str, int, Modifier] | str:
     digits = match[1].lstrip("0")
     if len(digits) > 5 or int(digits or "0") > MAX_TAG:
         return f"{_quoted(name)} has value {_quoted(match[1])}; expected 0 to {MAX_TAG}"
-    return name, int(digits or "0"), _MODIFIERS[match[2]]
+    count = int(match[2][1:] or "0") if match[2][:1] == "@" else 0
+    return name, int(digits or "0"), _MODIFIERS[match[2][:1]], count
 
 
 def _bad_value(rest: str) -> str:
@@ -283,7 +353,7 @@ def _bad_value(rest: str) -> str:
         return f"has {found}; expected a decimal number from 0 to {MAX_TAG}"
     return (
         f"has an unknown modifier {_quoted(rest[number.end() :])}; expected nothing, or = inline, "
-        "$ switch out, * switch in, ! swtch"
+        "$ switch out, * switch in, ! swtch, @N task marks, % user mode, ~ idle, ^ interrupt"
     )
 
 

@@ -19,7 +19,8 @@ from typing import Any
 
 from kprof.analysis.calls import Timeline
 from kprof.analysis.summary import Summary
-from kprof.names import Modifier, NameEntry, display_name
+from kprof.names import NameEntry, display_name
+from kprof.names.describe import KINDS
 from kprof.report.html.columns import ColumnWriter
 from kprof.report.html.lanes import levels, slices
 from kprof.report.html.paths import PathTree, path_tree
@@ -47,13 +48,6 @@ SCRIPTS = (
     "main.js",
 )
 _MOST_NAME = 400
-_KINDS = {
-    Modifier.FUNCTION: "function",
-    Modifier.INLINE: "inline",
-    Modifier.SWITCH_OUT: "switch out",
-    Modifier.SWITCH_IN: "switch in",
-    Modifier.SWTCH: "swtch",
-}
 
 
 @dataclass(frozen=True)
@@ -153,7 +147,7 @@ def _data(
         "functions": [
             {
                 "name": shown_name(entry.name),
-                "kind": _KINDS[entry.modifier],
+                "kind": KINDS[entry.modifier],
                 "interrupt": entry.name in interrupts,
                 "file": shown_name(entry.source),
             }
