@@ -102,7 +102,7 @@ def test_a_short_trigger_past_0x7fff_misses_and_the_error_says_so(
     boards: Callable[..., MD20],
 ) -> None:
     board = boards("4a388500" + STOP)
-    with pytest.raises(BoardError, match=r"0xffff8500.*0x101004.*no memory.*tst\.b 0x8500\.l"):
+    with pytest.raises(BoardError, match=r"0x101000.*0xffff8500.*no memory.*tst\.b 0x8500\.l"):
         board.run(1000)
 
 

@@ -7,16 +7,21 @@ them (dynamic bus sizing), and every cycle has the port's wait states on top.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from kprof.board.cpu import Cpu
-from kprof.errors import BoardError
+from kprof.board.crash import GuestError
+from kprof.board.polling import Polling
 
 CYCLE_CLOCKS = 3
 
 
 class ByteDevice(Protocol):
     """A device of byte registers."""
+
+    def steady(self, offset: int) -> bool:
+        """Whether reading that register changes nothing."""
 
     def read(self, offset: int, now: int) -> int:
         """The byte at `offset` in its 64 KB page, read at clock `now`."""
@@ -28,6 +33,9 @@ class ByteDevice(Protocol):
 class WordDevice(Protocol):
     """A device of 16-bit registers."""
 
+    def steady(self, offset: int) -> bool:
+        """Whether reading that register changes nothing."""
+
     def read(self, offset: int, now: int) -> int:
         """The word at the even `offset` in its 64 KB page, read at clock `now`."""
 
@@ -38,15 +46,18 @@ class WordDevice(Protocol):
 class BytePort:
     """An 8-bit port: words and longs are two and four bus cycles, at rising addresses."""
 
-    def __init__(self, cpu: Cpu, device: ByteDevice, wait_states: int) -> None:
+    def __init__(self, cpu: Cpu, device: ByteDevice, wait_states: int, polling: Polling) -> None:
         self._cpu = cpu
         self._device = device
         self._wait = wait_states
+        self._polling = polling
 
     def r8(self, address: int) -> int:
-        value = self._device.read(address & 0xFFFF, self._cpu.now)
-        self._cpu.wait(self._wait)
-        return value
+        if self._device.steady(address & 0xFFFF):
+            self._polling.polled(address)
+        else:
+            self._polling.touched()
+        return self._cycle(address)
 
     def r16(self, address: int) -> int:
         return self._read(address, 2)
@@ -55,6 +66,7 @@ class BytePort:
         return self._read(address, 4)
 
     def w8(self, address: int, value: int) -> None:
+        self._polling.touched()
         self._device.write(address & 0xFFFF, value, self._cpu.now)
         self._cpu.wait(self._wait)
 
@@ -64,11 +76,17 @@ class BytePort:
     def w32(self, address: int, value: int) -> None:
         self._write(address, value, 4)
 
+    def _cycle(self, address: int) -> int:
+        value = self._device.read(address & 0xFFFF, self._cpu.now)
+        self._cpu.wait(self._wait)
+        return value
+
     def _read(self, address: int, size: int) -> int:
-        value = self.r8(address)
+        self._polling.touched()
+        value = self._cycle(address)
         for offset in range(1, size):
             self._cpu.wait(CYCLE_CLOCKS)
-            value = value << 8 | self.r8(address + offset)
+            value = value << 8 | self._cycle(address + offset)
         return value
 
     def _write(self, address: int, value: int, size: int) -> None:
@@ -82,22 +100,31 @@ class BytePort:
 class WordPort:
     """A 16-bit port: a long is two bus cycles; a byte is half of a word."""
 
-    def __init__(self, cpu: Cpu, device: WordDevice, wait_states: int) -> None:
+    def __init__(self, cpu: Cpu, device: WordDevice, wait_states: int, polling: Polling) -> None:
         self._cpu = cpu
         self._device = device
         self._wait = wait_states
+        self._polling = polling
 
     def r8(self, address: int) -> int:
         word = self.r16(address & ~1)
         return word & 0xFF if address & 1 else word >> 8
 
     def r16(self, address: int) -> int:
-        value = self._device.read(address & 0xFFFE, self._cpu.now)
-        self._cpu.wait(self._wait)
-        return value
+        if address & 1:  # the end of one word and the beginning of the next
+            self._polling.touched()
+            low = self._cycle(address & ~1) & 0xFF
+            self._cpu.wait(CYCLE_CLOCKS)
+            return low << 8 | self._cycle(address + 1) >> 8
+        if self._device.steady(address & 0xFFFF):
+            self._polling.polled(address)
+        else:
+            self._polling.touched()
+        return self._cycle(address)
 
     def r32(self, address: int) -> int:
         high = self.r16(address)
+        self._polling.touched()
         self._cpu.wait(CYCLE_CLOCKS)
         return high << 16 | self.r16(address + 2)
 
@@ -106,6 +133,7 @@ class WordPort:
         self.w16(address & ~1, value << 8 | value)
 
     def w16(self, address: int, value: int) -> None:
+        self._polling.touched()
         self._device.write(address & 0xFFFE, value, self._cpu.now)
         self._cpu.wait(self._wait)
 
@@ -114,15 +142,28 @@ class WordPort:
         self._cpu.wait(CYCLE_CLOCKS)
         self.w16(address + 2, value & 0xFFFF)
 
+    def _cycle(self, address: int) -> int:
+        value = self._device.read(address & 0xFFFE, self._cpu.now)
+        self._cpu.wait(self._wait)
+        return value
+
 
 class SlowMemory:
-    """Memory on a 16-bit bus: the CPU's memory behind `wait_states` a bus cycle."""
+    """Memory on a 16-bit bus: the CPU's memory behind `wait_states` a bus cycle.
 
-    def __init__(self, cpu: Cpu, wait_states: int) -> None:
+    Parameters
+    ----------
+    end
+        The first address behind it; an access over the end goes to `nothing`.
+    """
+
+    def __init__(self, cpu: Cpu, wait_states: int, end: int, nothing: Nothing) -> None:
         memory = cpu.memory
         self._wait = cpu.wait
         self._one = wait_states
         self._two = CYCLE_CLOCKS + 2 * wait_states
+        self._end = end
+        self._fault = nothing.fault
         self._r8, self._r16, self._r32 = memory.r8, memory.r16, memory.r32
         self._w8, self._w16, self._w32 = memory.w8, memory.w16, memory.w32
 
@@ -131,10 +172,14 @@ class SlowMemory:
         return int(self._r8(address))
 
     def r16(self, address: int) -> int:
+        if address + 2 > self._end:
+            self._fault("R", 1, address)
         self._wait(self._one)
         return int(self._r16(address))
 
     def r32(self, address: int) -> int:
+        if address + 4 > self._end:
+            self._fault("R", 2, address)
         self._wait(self._two)
         return int(self._r32(address))
 
@@ -143,36 +188,39 @@ class SlowMemory:
         self._w8(address, value)
 
     def w16(self, address: int, value: int) -> None:
+        if address + 2 > self._end:
+            self._fault("W", 1, address)
         self._wait(self._one)
         self._w16(address, value)
 
     def w32(self, address: int, value: int) -> None:
+        if address + 4 > self._end:
+            self._fault("W", 2, address)
         self._wait(self._two)
         self._w32(address, value)
 
 
 class Nothing:
-    """No device: an access is the end of the run, with the place of the instruction in the message.
+    """No device: an access is the end of the run.
 
     Ours: a real board answers with a bus error, which a kernel under test hardly ever means.
+
+    Parameters
+    ----------
+    crash
+        Makes the error of an access: ``crash(mode, width, address)``, mode R or W, 1 << `width`
+        bytes. What follows in the same instruction ends with the first access's.
     """
 
-    def __init__(self, cpu: Cpu) -> None:
-        self._cpu = cpu
+    def __init__(self, crash: Callable[[str, int, int], GuestError]) -> None:
+        self._crash = crash
+        self._first: GuestError | None = None
 
     def fault(self, mode: str, width: int, address: int) -> None:
-        """Raise the error of an access of 1 << `width` bytes."""
-        verb = "read" if mode == "R" else "write"
-        hint = ""
-        if address >= 0xFFFF_8000:
-            hint = (
-                " (a 16-bit address past 0x7fff is sign-extended: a trigger there needs the long "
-                "form, tst.b 0x8500.l)"
-            )
-        raise BoardError(
-            f"{verb} of {1 << width} byte{'s' if width else ''} at 0x{address:08x}, near pc "
-            f"0x{self._cpu.pc:06x}: no memory or device is there{hint}"
-        )
+        """Raise the error of an access."""
+        if self._first is None:
+            self._first = self._crash(mode, width, address)
+        raise self._first
 
     def r8(self, address: int) -> int:
         self.fault("R", 0, address)

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kprof.board.serial_channel import NEVER
+from kprof.board.counter import NEVER
 
 SLOT_BYTES = 2_048
 RX_SLOTS = 31
@@ -106,6 +106,10 @@ class Ethernet:
     def wire_clocks(self, length: int) -> int:
         """How long a frame is on the wire, gap included."""
         return (length + WIRE_OVERHEAD_BYTES) * 8 * self._board_hz // WIRE_HZ
+
+    def steady(self, offset: int) -> bool:  # noqa: ARG002
+        """Reading changes nothing; the registers change when `advance` has something to do."""
+        return True
 
     def read(self, offset: int, now: int) -> int:  # noqa: ARG002
         """Read a register."""

@@ -22,16 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from types import TracebackType
 
 from kprof.board.bus import BytePort, Nothing, SlowMemory, WordPort
 from kprof.board.cpu import PAGE_BYTES, Cpu
+from kprof.board.crash import access_crash, stop_crash
 from kprof.board.duart import Duart
 from kprof.board.elf import KernelImage
 from kprof.board.eprom import EpromSocket
 from kprof.board.ethernet import Ethernet
+from kprof.board.polling import Polling
 from kprof.board.profiler import Profiler, Switch
-from kprof.board.serial_channel import NEVER
 from kprof.board.traffic import data_stream
 from kprof.errors import BoardError
 
@@ -43,11 +45,12 @@ ETHERNET_BASE = 0x47_0000
 BUFFER_BASE = 0x48_0000
 DEFAULT_PPM = 31
 DEFAULT_PHASE = Fraction(37, 100)
-_MEMORY_BYTES = BUFFER_BASE + PAGE_BYTES
+_MEMORY_BYTES = BUFFER_BASE + 2 * PAGE_BYTES  # a page more: no access runs over the end of it
 _GAPS = (
     (PAGE_BYTES, RAM_BASE),
     (RAM_BASE + RAM_BYTES, DUART_BASE),
     (DUART_BASE + PAGE_BYTES, ETHERNET_BASE),
+    (BUFFER_BASE + PAGE_BYTES, _MEMORY_BYTES),
 )
 _EPROM_WAIT, _DUART_WAIT, _ETHERNET_WAIT = 2, 2, 12
 _DUART_LEVEL, _ETHERNET_LEVEL = 5, 4
@@ -152,6 +155,7 @@ class MD20:
             The kernel left the memory that there is, or stopped for good.
         """
         self.reached = False
+        self.polling.touched()
         while self.cpu.now < until and not self.reached:
             now = self.cpu.now
             self.ethernet.advance(now)
@@ -159,10 +163,7 @@ class MD20:
             self.cpu.run(min(until, self.ethernet.due(), self.duart.due(now), now + _MAX_SLICE))
             if self.cpu.stopped:
                 if self.cpu.mask == 7:
-                    raise BoardError(
-                        "the kernel stopped with all interrupts masked, near pc "
-                        f"0x{self.cpu.pc:06x}"
-                    )
+                    raise stop_crash(self.cpu, self.kernel.symbols)
                 if to_idle and self.cpu.mask == 0:
                     return
 
@@ -193,17 +194,19 @@ class MD20:
         self._stop_at = 0
         self.reached = False
         self.duart.changed = self.ethernet.changed = self._changed
-        self.duart.skip = self._skip
+        self.polling = Polling(cpu, self._quiet_until)
+        cpu.interrupted = self.polling.touched
         self.profiler.on_select = self._on_select
-        nothing = Nothing(cpu)
+        symbols = self.kernel.symbols
+        nothing = Nothing(partial(access_crash, cpu, symbols))
         cpu.on_nothing(nothing.fault)
         for start, end in _GAPS:
             cpu.map(start, (end - start) // PAGE_BYTES, nothing)
         eprom = EpromSocket(cpu, self._eprom(), self.profiler, _EPROM_WAIT, eprom_bits)
         cpu.map(0, eprom.pages, eprom)
-        cpu.map(DUART_BASE, 1, BytePort(cpu, self.duart, _DUART_WAIT))
-        cpu.map(ETHERNET_BASE, 1, WordPort(cpu, self.ethernet, _ETHERNET_WAIT))
-        cpu.map(BUFFER_BASE, 1, SlowMemory(cpu, _ETHERNET_WAIT))
+        cpu.map(DUART_BASE, 1, BytePort(cpu, self.duart, _DUART_WAIT, self.polling))
+        cpu.map(ETHERNET_BASE, 1, WordPort(cpu, self.ethernet, _ETHERNET_WAIT, self.polling))
+        cpu.map(BUFFER_BASE, 1, SlowMemory(cpu, _ETHERNET_WAIT, BUFFER_BASE + PAGE_BYTES, nothing))
         for address, content in self.kernel.memory:
             if not RAM_BASE <= address <= RAM_BASE + RAM_BYTES - len(content):
                 raise BoardError(
@@ -219,7 +222,11 @@ class MD20:
             return self.kernel.eprom
         return (RAM_BASE + RAM_BYTES).to_bytes(4, "big") + self.kernel.entry.to_bytes(4, "big")
 
+    def _quiet_until(self, now: int) -> int:
+        return min(self.duart.quiet_until(now), self.ethernet.due())
+
     def _on_select(self, now: int, address: int) -> None:
+        self.polling.touched()
         if not self._logging:
             return
         self.log.append((now, address))
@@ -239,10 +246,3 @@ class MD20:
     def _changed(self) -> None:
         self._lines()
         self.cpu.end_slice()
-
-    def _skip(self, until: int) -> None:
-        left = self.cpu.slice_left
-        if until < NEVER:
-            left = min(left, until - self.cpu.now)
-        if left > 0:
-            self.cpu.wait(left)

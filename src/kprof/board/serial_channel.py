@@ -1,18 +1,21 @@
 """One channel of the DUART: transmitter, receiver with its FIFO, baud rate.
 
 A byte takes ten bit times (8N1) in each direction. The transmitter has a holding register before
-its shift register; the receiver's FIFO holds three bytes, and a byte that meets a full FIFO is lost
-(overrun, SR bit 4).
+its shift register; a byte that is written while the holding register is full replaces the one in it
+(ours: a plain register). The receiver's FIFO holds three bytes and its shift register a fourth; a
+byte that comes on top replaces the fourth (overrun, SR bit 4).
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-NEVER = 1 << 62
+from kprof.board.counter import NEVER
+
 FIFO_BYTES = 3
 EXTERNAL_BAUD = 115_200
 _BAUD = (50, 110, 134, 200, 300, 600, 1200, 1050, 2400, 4800, 7200, 9600, 38400, 9600)
+_BAUD_2 = (75, 110, 134, 150, 300, 600, 1200, 2000, 2400, 4800, 1800, 9600, 19200, 9600)
 
 
 class SerialChannel:
@@ -23,19 +26,25 @@ class SerialChannel:
     sent
         Bytes that left the transmitter, for the line to take away.
     lost
-        Bytes that met a full FIFO.
+        Received bytes that were overrun.
+    overwritten
+        Bytes to send that were replaced in the holding register.
+    second_set
+        The rates of the next clock select are those of ACR[7] = 1.
     """
 
     def __init__(self, board_hz: int) -> None:
         self.sent = bytearray()
-        self.lost = 0
+        self.lost = self.overwritten = 0
+        self.second_set = False
         self._board_hz = board_hz
-        self._byte_clocks = board_hz * 10 // 9600
+        self._tx_clocks = self._rx_clocks = board_hz * 10 // 9600
         self._mode = [0, 0]
         self._mode_at = 0
         self._tx_on = self._rx_on = False
         self._tx_free = 0
         self._fifo: deque[int] = deque()
+        self._fourth: int | None = None
         self._line: deque[int] = deque()
         self._arrives = NEVER
         self._overrun = False
@@ -50,7 +59,7 @@ class SerialChannel:
         if not data:
             return
         if not self._line:
-            self._arrives = now + self._byte_clocks
+            self._arrives = now + self._rx_clocks
         self._line.extend(data)
 
     def next_arrival(self, now: int) -> int:
@@ -65,7 +74,12 @@ class SerialChannel:
     @property
     def tx_ready_at(self) -> int:
         """When the holding register is empty."""
-        return self._tx_free - self._byte_clocks
+        return self._tx_free - self._tx_clocks
+
+    def quiet_until(self, now: int) -> int:
+        """The next moment at which SR can change by itself."""
+        moments = [self.next_arrival(now), self.tx_ready_at, self._tx_free]
+        return min((moment for moment in moments if moment > now), default=NEVER)
 
     def status(self, now: int) -> int:
         """SR: RxRDY 01, FFULL 02, TxRDY 04, TxEMT 08, overrun 10."""
@@ -88,7 +102,11 @@ class SerialChannel:
         """Read register 0 (mode) or 3 (receiver); `status` is register 1."""
         if register == 3:
             self._receive(now)
-            return self._fifo.popleft() if self._fifo else 0
+            byte = self._fifo.popleft() if self._fifo else 0
+            if self._fourth is not None:
+                self._fifo.append(self._fourth)
+                self._fourth = None
+            return byte
         value = self._mode[self._mode_at]
         self._mode_at = 1
         return value
@@ -99,14 +117,22 @@ class SerialChannel:
             self._mode[self._mode_at] = value
             self._mode_at = 1
         elif register == 1:
-            select = value & 15
-            baud = _BAUD[select] if select < len(_BAUD) else EXTERNAL_BAUD
-            self._byte_clocks = self._board_hz * 10 // baud
+            self._rx_clocks = self._clocks(value >> 4)
+            self._tx_clocks = self._clocks(value & 15)
         elif register == 2:
             self._command(value)
         elif self._tx_on:
-            self._tx_free = max(now, self._tx_free) + self._byte_clocks
+            if now < self.tx_ready_at:
+                self.sent[-1:] = b""
+                self.overwritten += 1
+            else:
+                self._tx_free = max(now, self._tx_free) + self._tx_clocks
             self.sent.append(value)
+
+    def _clocks(self, select: int) -> int:
+        """Board clocks of a byte at this clock select."""
+        rates = _BAUD_2 if self.second_set else _BAUD
+        return self._board_hz * 10 // (rates[select] if select < len(rates) else EXTERNAL_BAUD)
 
     def _command(self, value: int) -> None:
         if value & 3:
@@ -119,6 +145,7 @@ class SerialChannel:
         elif command == 2:
             self._rx_on = False
             self._fifo.clear()
+            self._fourth = None
         elif command == 3:
             self._tx_on = False
             self._tx_free = 0
@@ -129,11 +156,13 @@ class SerialChannel:
         """Move what has arrived by `now` from the line into the FIFO."""
         while self._line and self._arrives <= now:
             byte = self._line.popleft()
-            self._arrives += self._byte_clocks
+            self._arrives += self._rx_clocks
             if not self._rx_on:
                 continue
             if len(self._fifo) < FIFO_BYTES:
                 self._fifo.append(byte)
-            else:
+                continue
+            if self._fourth is not None:
                 self.lost += 1
                 self._overrun = True
+            self._fourth = byte

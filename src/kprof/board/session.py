@@ -171,8 +171,6 @@ class Session:
             elif served:
                 self._run(board.now + _FAREWELL)
                 return True
-            if self._line is not None and board.duart.waiting and board.duart.b.line_idle:
-                self._line.wait(_WAIT_S)
         return False
 
     def capture(self, source: str = "<board>") -> Capture:
