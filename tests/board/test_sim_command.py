@@ -177,7 +177,7 @@ def test_a_kernel_that_crashes(tmp_path: Path) -> None:
     rom = tmp_path / "boot.rom"
     rom.write_bytes(bytes.fromhex("00200000 00000008 4a3900900000"))
     result = sim(str(rom), "--dump", str(tmp_path / "dump.bin"))
-    assert "read of 1 byte at 0x00900000, near pc 0x00000e" in str(result.exception)
+    assert "bus error at 0x000008: read of 1 byte at 0x00900000" in str(result.exception)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
