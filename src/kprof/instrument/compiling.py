@@ -104,6 +104,8 @@ def _compile(
         command[len(line.compiler) : len(line.compiler)] = more
         running = _start(command, scratch, expanded, given)
     # Python reads its modules while the preprocessor works.
+    from kprof.instrument.indentation import may_mislead
+    from kprof.instrument.messages import are_the_sources, source_columns
     from kprof.instrument.planting import instrument_unit
 
     if running is not None:
@@ -111,15 +113,25 @@ def _compile(
         if running.returncode:
             _say(said)
             return running.returncode
-    data = (expanded if running else given or Path(source.path)).read_bytes()
+    misleading = line.warns("misleading-indentation", "all") and may_mislead(_text_of(source))
+    unit = decode((expanded if running else given or Path(source.path)).read_bytes())
+    unit = unit if line.has("-w") else source_columns(unit)
+    unit = instrument_unit(unit, source.path, options, notices)
     text = scratch / f"{Path(source.path).stem or 'stdin'}.i"
-    text.write_bytes(encode(instrument_unit(decode(data), source.path, options, notices)))
+    text.write_bytes(encode(unit))
     clang = "clang" in Path(line.compiler[-1]).name
     again = line.compile(str(text), output)
     again.insert(len(line.compiler), "-Qunused-arguments" if clang else "-fno-tree-ter")
-    done = _run(again, scratch, capture=True)
-    if not done.stderr and not done.returncode:
-        _say(said)
+    done = _run([*again, *_colour()], scratch, capture=True)
+    if (
+        not done.returncode
+        and not misleading
+        and (
+            not done.stderr
+            or (not said and are_the_sources(decode(done.stderr), unit, shows_text=clang))
+        )
+    ):
+        _say(said or done.stderr)
         return 0
     # Messages are the compiler's on the original: macros are still macros there.
     original = _run(
@@ -150,12 +162,15 @@ def _colour() -> list[str]:
     return ["-fdiagnostics-color=always"] if sys.stderr.isatty() else []
 
 
-def _refuse_copies(source: Input) -> None:
+def _text_of(source: Input) -> str:
     try:
-        text = decode(Path(source.path).read_bytes()) if source.path != "-" else ""
+        return decode(Path(source.path).read_bytes()) if source.path != "-" else ""
     except OSError:
-        return  # the compiler says so
-    if has_edits(text):
+        return ""  # the compiler says so
+
+
+def _refuse_copies(source: Input) -> None:
+    if has_edits(_text_of(source)):
         raise InstrumentError(
             [f"{source.path}: has been instrumented already; compile the original"]
         )
@@ -163,15 +178,9 @@ def _refuse_copies(source: Input) -> None:
 
 def _needs_comments(line: CommandLine, source: Input) -> bool:
     """Do comments such as /* fall through */ steer a warning?"""
-    asked = any(
-        a in ("-W", "-Wextra") or a.startswith("-Wimplicit-fallthrough") for a in line.arguments
-    )
-    if not asked or line.has("-C", "-CC"):
+    if not line.warns("implicit-fallthrough", "", "extra") or line.has("-C", "-CC"):
         return False
-    try:
-        return b"fall" in Path(source.path).read_bytes().lower()
-    except OSError:
-        return False
+    return "fall" in _text_of(source).lower()
 
 
 def _only(line: CommandLine, others: Sequence[Input]) -> list[str]:

@@ -86,6 +86,13 @@ class CommandLine:
         """Is one of these options there?"""
         return any(argument in options for argument in self.arguments)
 
+    def warns(self, name: str, *groups: str) -> bool:
+        """Is the warning -W`name` asked for, by itself or by one of its groups?"""
+        asked = [a[2:].partition("=")[0] for a in self.arguments if a.startswith("-W")]
+        if self.has("-w") or f"no-{name}" in asked:
+            return False
+        return name in asked or any(group in asked for group in groups)
+
     def preprocess(self, source: Input) -> list[str]:
         """The command that preprocesses one source to stdout, its dependency file included."""
         kept = self._without_inputs()

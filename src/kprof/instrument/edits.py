@@ -39,7 +39,8 @@ def apply_edits(text: str, edits: Iterable[Edit], *, marked: bool = True) -> str
     last = 0
     for edit in sorted(edits):
         parts.append(text[last : edit.offset])
-        parts.append(f"{_OPEN}{edit.replaced}*/{edit.text}{_CLOSE}" if marked else f" {edit.text} ")
+        plain = f" {edit.text}" if edit.text.endswith("\n") else f" {edit.text} "
+        parts.append(f"{_OPEN}{edit.replaced}*/{edit.text}{_CLOSE}" if marked else plain)
         last = edit.offset + len(edit.replaced)
     parts.append(text[last:])
     return "".join(parts)

@@ -153,7 +153,9 @@ def plant_unit(
         back = unit.lines.marker(first)
         file = unit.lines.main or "kprof"
         at = unit.shadow.place(first, before=False)
-        edits.append(Edit(at, 0, f'\n# 1 "{file}" 3\n{text}\n{back}\n'))
+        indent = unit.shadow.raw[unit.shadow.raw.rfind("\n", 0, at) + 1 : at]
+        column = indent if indent.isspace() else ""
+        edits.append(Edit(at - len(column), 0, f'\n# 1 "{file}" 3\n{text}\n{back}\n'))
     return apply_edits(unit.shadow.raw, edits, marked=False), failed
 
 
