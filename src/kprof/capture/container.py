@@ -21,6 +21,7 @@ from kprof.capture.header import (
     decode_header,
 )
 from kprof.capture.model import CAPTURE_FILE, Capture, CaptureInfo
+from kprof.capture.tasks import declared_tasks
 from kprof.errors import CaptureError
 
 VERIFY_BYTES = 256 << 20
@@ -133,6 +134,7 @@ def _info(header: Header, source: str, valid: int, warnings: tuple[str, ...]) ->
         reason = "what is left of a short file"
     else:
         reason = str(header.metadata.get("valid_from") or _default_reason(flags))
+    marks, task_names, problems = declared_tasks(header.metadata, source)
     return CaptureInfo(
         source=source,
         form=(
@@ -152,8 +154,10 @@ def _info(header: Header, source: str, valid: int, warnings: tuple[str, ...]) ->
         started_ns=header.started_ns,
         names_sha256=header.names_sha256 if any(header.names_sha256) else None,
         valid_from=reason,
+        task_marks=marks,
+        task_names=task_names,
         metadata=header.metadata,
-        warnings=warnings,
+        warnings=warnings + problems,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.capture.records import RECORD_BYTES, decode_records, encode_records
+from kprof.capture.tasks import TaskMarks
 
 CHUNK_EVENTS = 1 << 20
 CAPTURE_FILE = "capture file"
@@ -58,6 +59,10 @@ class CaptureInfo:
         SHA-256 of the name file that the code was built with, or None.
     valid_from
         Why `Capture.events` records are taken as valid, for the report's first line.
+    task_marks
+        Tags by which the capture itself says which task runs, or None.
+    task_names
+        Names of tasks, by their numbers.
     metadata
         What else the capture file says: a JSON object.
     warnings
@@ -80,6 +85,8 @@ class CaptureInfo:
     started_ns: int = 0
     names_sha256: bytes | None = None
     valid_from: str = "all records given"
+    task_marks: TaskMarks | None = None
+    task_names: Mapping[int, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,6 +32,7 @@ from kprof.capture.header import (
 from kprof.capture.layouts import layout_of, records_in_layout
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.records import RECORD_BYTES
+from kprof.capture.tasks import TASK_MARKS, TASK_NAMES
 from kprof.errors import CaptureError
 from kprof.files import writing
 
@@ -43,6 +45,9 @@ class CaptureWriter:
     def __init__(self, stream: BinaryIO, info: CaptureInfo, layout: int) -> None:
         self._stream, self._layout = stream, layout
         self._metadata = dict(info.metadata) | {"valid_from": info.valid_from}
+        if info.task_marks is not None:
+            self._metadata[TASK_MARKS] = asdict(info.task_marks)
+            self._metadata[TASK_NAMES] = {str(n): name for n, name in info.task_names.items()}
         length = len(metadata_bytes(self._metadata)) + 128
         self._header_bytes = -(-length // ALIGNMENT) * ALIGNMENT
         self._checksums: list[int] = []
