@@ -31,6 +31,15 @@ from kprof.upload.wire import (
 MAX_JUNK, MAYBE_REQUEST = 48, 34
 
 
+@dataclass(frozen=True)
+class Run:
+    """The Profiler is started again: from `at` (s) on, `seconds` long, `ram` is stored."""
+
+    at: float
+    ram: bytes
+    seconds: float = 0.0
+
+
 @dataclass
 class Agent:
     """Serves `ram`, 5 bytes a record.
@@ -47,6 +56,12 @@ class Agent:
         Rates that it does not change to.
     nearest
         The rate that it changes to whatever it is asked for; None: what it is asked for.
+    runs
+        Runs that begin while it serves, in their order.
+    run
+        Number of the run that is there at first; None: it sends none.
+    clock
+        Set by the line: the time.
     counts_all
         As agents of old: what becomes a sound request counts as junk until it is one.
     """
@@ -65,10 +80,13 @@ class Agent:
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     name: str = "sim"
     run: int | None = None
+    runs: tuple[Run, ...] = ()
+    clock: Callable[[], float] = lambda: 0.0
 
     def __post_init__(self) -> None:
         self.done = False
         self.requests = 0
+        self._begun: Run | None = None
         self._start()
 
     def reset(self) -> None:
@@ -81,6 +99,20 @@ class Agent:
         self.baud = self.base
         self._deframer = Deframer()
         self._junk = self._since = 0
+
+    def _run_on(self) -> None:
+        """Store what the runs have stored by now."""
+        while self.runs and self.clock() >= self.runs[0].at:
+            run = self.runs[0]
+            if self._begun is not run:
+                self._begun = run
+                self.run = None if self.run is None else self.run + 1
+            done = (self.clock() - run.at) / run.seconds if run.seconds else 1.0
+            stored = int(self.capacity * min(done, 1.0)) * 5
+            self.ram = run.ram[:stored] + self.ram[stored:]
+            if done < 1:
+                return
+            self.runs = self.runs[1:]
 
     @property
     def capacity(self) -> int:
@@ -111,6 +143,7 @@ class Agent:
             self.baud, self._junk, self._since = self.base, 0, 0
 
     def _answer(self, request: Request) -> Iterator[bytes]:
+        self._run_on()
         seq, kind = request.seq, request.kind
         first = min(request.a, self.capacity)
         count = min(request.b, self.capacity - first)
@@ -147,6 +180,7 @@ class Agent:
             if self.flags & CAN_STOP and self.poll():
                 break
             n = min(per, count)
+            self._run_on()
             records = self.ram[first * 5 : (first + n) * 5]
             payload = encode_delta(records) if delta else records
             body = encode_data(seq, first, n, int(delta), payload)

@@ -19,6 +19,7 @@ class Board:
     baud = 115200
     done = False
     poll: Callable[[], bool] = staticmethod(lambda: False)
+    clock: Callable[[], float] = staticmethod(lambda: 0.0)
 
     def reset(self) -> None:
         """Start again."""
@@ -111,8 +112,13 @@ class Monitor(Board):
     end: bytes = b""
     head: Callable[[int], bytes] = lambda address: b""  # noqa: ARG005
     typed: bytes = b""
+    quiet: bool = False  # neither echo nor prompt
 
     def receive(self, byte: int) -> Iterator[bytes]:
+        parts = self._answer(byte)
+        yield from ((part for part in parts if len(part) > 6) if self.quiet else parts)
+
+    def _answer(self, byte: int) -> Iterator[bytes]:
         if byte != 13:
             self.typed = self.typed[-200:] + bytes((byte,))
             yield bytes((byte,))

@@ -51,9 +51,9 @@ def open_pty() -> Iterator[tuple[int, str]]:
 
 
 @contextlib.contextmanager
-def real_agent(program: Path, image: Path, valid: int | None = None) -> Iterator[str]:
-    """The name of a pty on which the real agent serves `image`."""
-    environment = dict(os.environ)
+def real_agent(program: Path, image: Path, valid: int | None = None, **more: str) -> Iterator[str]:
+    """The name of a pty on which the real agent serves `image`; `more` is for its environment."""
+    environment = dict(os.environ) | more
     if valid is not None:
         environment["KPR_VALID"] = str(valid)
     with open_pty() as (board, name):

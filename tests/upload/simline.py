@@ -98,7 +98,7 @@ class SimLine:
         self.baud = baud
         self._agent, self._latency, self._fifo, self._faults = agent, latency_s, fifo, faults
         self._rng = random.Random(seed)
-        self._to_agent: deque[tuple[float, int]] = deque()
+        self._to_agent: deque[tuple[float, int, int]] = deque()  # when, what, at which rate
         self._to_host: list[tuple[float, int, float, bytes]] = []
         self._count = 0
         self._host_free = self._agent_time = 0.0
@@ -107,7 +107,7 @@ class SimLine:
         self._deaf_until = 0.0
         self.sent = self.carried = 0
         if agent is not None:
-            agent.poll = self._waiting
+            agent.poll, agent.clock = self._waiting, lambda: self._agent_time
 
     # The host's end.
 
@@ -125,11 +125,8 @@ class SimLine:
             self._arrive(start + self._latency, bit10, data)
         if self._cut(start):
             return
-        damaged = self._damage(data, self.baud)
-        if self._agent is not None and self.baud != self._agent.baud:
-            damaged = self._garble(damaged, self.baud, self._agent.baud)
-        for at, byte in enumerate(damaged):
-            self._to_agent.append((start + (at + 1) * bit10 + self._latency, byte))
+        for at, byte in enumerate(self._damage(data, self.baud)):
+            self._to_agent.append((start + (at + 1) * bit10 + self._latency, byte, self.baud))
 
     def read(self, timeout: float) -> bytes:
         """What has arrived by the first arrival, or at the end of `timeout`."""
@@ -194,9 +191,15 @@ class SimLine:
             return True
         if not self._to_agent or self._to_agent[0][0] > until:
             return False
-        at, byte = self._to_agent.popleft()
+        at, byte, rate = self._to_agent.popleft()
         self._agent_time = max(self._agent_time, at)
         if at >= self._deaf_until:
+            if rate != agent.baud:
+                garbled = self._rng.randbytes(int(agent.baud / rate + self._rng.random()))
+                self._to_agent.extendleft((at, part, agent.baud) for part in garbled[1:])
+                if not garbled:
+                    return True
+                byte = garbled[0]
             self._answer = iter(agent.receive(byte))
         return True
 

@@ -44,16 +44,16 @@ def test_a_clean_line_costs_one_request_a_second() -> None:
     agent = Recording(RAM)
     line = SimLine(agent)
     host = _upload(line)
-    assert "".join(request.kind for request in agent.asked) == "IRRIQ"
+    assert "".join(request.kind for request in agent.asked) == "IRRIKKQ"
     assert (host.retries, host.link.bad) == (0, 0)
     assert line.now < 4096 * 5 * 10 / 115200 / 2
     assert agent.done
 
 
 def test_an_agent_that_can_be_stopped_is_asked_for_everything_at_once() -> None:
-    agent = Recording(RAM, flags=CAN_STOP)
+    agent = Recording(RAM, flags=CAN_STOP | CAN_CHECK)
     _upload(SimLine(agent), HostOptions(goodbye=False))
-    assert "".join(request.kind for request in agent.asked) == "IRI"
+    assert "".join(request.kind for request in agent.asked) == "IRIKK"
     assert not agent.done
 
 

@@ -271,8 +271,8 @@ def test_a_gdb_reply_is_acknowledged_with_the_next_request(tmp_path: Path) -> No
     options = MemoryOptions("gdb", records=1600, addr=BASE)
     fetch_memory_over(Listening(stub), tmp_path / "dump.bin", options)  # type: ignore[arg-type]
     reads = [data for data in written if b"$m" in data]
-    assert len(reads) == 41  # of 198 bytes each, in packets of 400
-    assert all(data.startswith(b"+$m") for data in reads[1:])
+    assert len(reads) == 41 + 8  # of 198 bytes each, in packets of 400; and the samples
+    assert all(data.startswith(b"+$m") for data in reads[1:41])
     sent = b"".join(written)
     # One for each reply, besides the one that calls the stub.
     assert sent.count(b"+") == sent.count(b"$") + 1

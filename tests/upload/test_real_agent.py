@@ -66,7 +66,11 @@ def test_the_file_is_the_ram(
     assert capture.records.tobytes() == ram
     assert capture.info.full
     assert capture.info.valid_from == "the full flag"
-    assert result.verified == ("crc" if options.verify else "")
+    assert result.verified == "crc"
+    records = len(ram) // 5
+    upload = capture.info.metadata["upload"]
+    assert (upload["verified"], upload["verified_records"]) == ("crc", records)
+    assert upload["run"] == 1
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["dump.bin", "ram"]
 
 

@@ -32,9 +32,7 @@ from kprof.upload.protocols import PROTOCOLS
     help="What the board speaks.",
 )
 @click.option("--raw", is_flag=True, help="Without the delta coding.")
-@click.option(
-    "--verify", is_flag=True, help="Compare checksums; without the agent: fetch all twice."
-)
+@click.option("--verify", is_flag=True, help="Fetch all twice where the board gives no checksums.")
 @click.option("--valid-only", is_flag=True, help="Fetch the last run's records alone, if known.")
 @click.option("--stay", is_flag=True, help="Leave the agent running, or the gdb stub attached.")
 @click.option("--names", metavar="FILE", help="Name file of the code: its digest is recorded.")

@@ -185,7 +185,9 @@ def outcome(result: UploadResult) -> str:
     checked = {
         "crc": ", the board's checksums agree",
         "twice": ", two passes agree",
-    }.get(result.verified, "")
+        "samples": ", samples read again agree",
+        "": ", not compared with the board again",
+    }[result.verified]
     retries = f", {result.retries} requests repeated" if result.retries else ""
     return (
         f"{result.out}: {result.valid:,} events in {result.records:,} records from "

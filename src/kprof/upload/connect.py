@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from kprof.upload.failures import InterruptedUploadError, NoAnswerError
+from kprof.upload.failures import InterruptedUploadError, NoAnswerError, PortError, TransferError
 from kprof.upload.link import Link
 from kprof.upload.talk import Discard, Receive, SetBaud, Talk
-from kprof.upload.wire import CAN_BAUD, Info, Rate
+from kprof.upload.wire import CAN_BAUD, FULL, Info, Rate, Unknown
 
 TRIES = 8
 FIRST_WAIT_S, MORE_WAIT, LONGEST_WAIT_S = 0.4, 1.4, 1.2
-SETTLE_S = 0.003  # an agent changes its rate when its reply has left
+SETTLE_S = 0.05  # an agent is at its new rate 40 ms after its reply has left
+RATES = range(50, 4_000_001)  # baud
 MAX_CAPACITY = 1 << 24  # records; a RAM of 84 MB
 # An agent at another rate counts 48 bytes without a request; the flags end what it has begun.
 WAKE = bytes(64) + b"~~~~"
@@ -27,11 +28,12 @@ def connect(link: Link, until: float | None = None) -> Talk[Info]:
     """
     wait, received, echoes = FIRST_WAIT_S, link.received, link.echoes
     tries = 0
+    asked: dict[int, float] = {}
     while tries < TRIES and (tries < 3 or until is None or link.now < until):
         tries += 1
         if tries > 2:
             yield from link.write(WAKE)
-        info = yield from link.ask("I", 1, wait=wait)
+        info = yield from link.ask("I", 1, wait=wait, asked=asked)
         if isinstance(info, Info):
             return info
         if link.interrupts:
@@ -75,29 +77,61 @@ def refuse_strange(info: Info) -> None:
         )
 
 
-def change_rate(link: Link, info: Info, base: int, baud: int) -> Talk[int]:
-    """Take both ends to `baud`; the rate that they are at afterwards: `baud` or `base`.
+def refuse_another_run(before: Info, after: Info) -> None:
+    """Raise unless the agent says at the end what it said at the start.
 
-    Whether the line carries that rate shows when records are asked for.
+    Raises
+    ------
+    TransferError
+        The board was started again meanwhile, or is recording.
+    """
+    if before.run and after.run and before.run != after.run:
+        raise TransferError(
+            f"the board now has run {after.run}, and had run {before.run} at the start: it was "
+            "started again (upload again)"
+        )
+    if _described(before) != _described(after):
+        raise TransferError(
+            f"the board now says {_described(after)}, and said {_described(before)} at the start: "
+            "it was started again or is still recording (stop it, upload again)"
+        )
+
+
+def _described(info: Info) -> str:
+    valid = "an unknown number of" if info.valid is None else f"{info.valid:,}"
+    full = " (full)" if info.flags & FULL else ""
+    return f"{valid} valid records of {info.capacity:,}{full} at {info.clock_hz:,} Hz"
+
+
+def change_rate(link: Link, info: Info, base: int, baud: int) -> Talk[int]:
+    """Take both ends to `baud`; the rate that they are at afterwards.
+
+    That is `baud`, the other rate that the agent says it changes to, or `base`. Whether the line
+    carries it shows when records are asked for.
     """
     if not info.flags & CAN_BAUD:
         return base
+    asked: dict[int, float] = {}
+    answer = None
     for _ in range(3):
-        rate = yield from link.ask("B", baud)
-        if isinstance(rate, Rate) and not rate.rate:
-            return base
-        if rate is not None:
-            yield SetBaud(baud)
-            yield from settle(link)
-            return baud
-        if link.interrupts:
+        answer = yield from link.ask("B", baud, asked=asked)
+        if answer is not None or link.interrupts:
             break
-    # Has the agent changed its rate, and only its answer was lost?
-    yield SetBaud(baud)
-    yield from settle(link)
-    for _ in range(3):
-        if isinstance((yield from link.ask("I", 1, wait=0.25)), Info):
-            return baud
+    if isinstance(answer, Unknown) or (isinstance(answer, Rate) and not answer.rate):
+        return base
+    rate = answer.rate if isinstance(answer, Rate) else baud
+    if rate in RATES:
+        try:
+            yield SetBaud(rate)
+        except PortError:  # the agent has changed: take it back
+            yield from fall_back(link, base)
+            raise
+        yield from settle(link)
+        if answer is not None:
+            return rate
+        for _ in range(3):  # has the agent changed its rate, and only its answer was lost?
+            if isinstance((yield from link.ask("I", 1, wait=0.25)), Info):
+                return rate
     yield from fall_back(link, base)
     yield from connect(link)
     return base

@@ -27,7 +27,7 @@ from kprof.upload.failures import (
     TransferError,
     VerifyError,
 )
-from kprof.upload.kept import check_kept, differing
+from kprof.upload.kept import check_kept, differing, look_again
 from kprof.upload.layout import Memory
 from kprof.upload.prompt import Greeting, greet, parse_typed
 from kprof.upload.stream import Stream, untold
@@ -85,8 +85,8 @@ class Dumper:
     ----------
     retries
         Commands that were typed again.
-    agreed
-        Two dumps agree on every byte.
+    verified
+        How, and how many records: see `kprof.upload.host.Fetched`.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Dumper:
         self.memory = memory
         self.stream = Stream()
         self.retries = 0
-        self.agreed = False
+        self.verified = "", 0
         self._parser, self._options, self._tell = parser, options, tell
         self._resumed = memory.held > 0
 
@@ -120,6 +120,7 @@ class Dumper:
         options, memory = self._options, self.memory
         again = bool(options.ask or options.greeting.sent)
         complete: list[Memory] = []
+        whole = not memory.missing()  # of an earlier upload
         if options.ask:
             options.command(0, 1)
             yield from check_kept(memory, self._ask_again)
@@ -138,6 +139,9 @@ class Dumper:
                             "bytes came twice and were others the second time: of two runs, or "
                             "damaged (dump again)"
                         )
+                    if options.ask and not whole:
+                        looked = yield from look_again(memory, self._ask_again)
+                        self.verified = "samples" if looked else "", looked
                     return
                 self.retries += 1
                 if memory.held == held or not again:
@@ -167,14 +171,27 @@ class Dumper:
                 )
             seen.append(found)
             if not self.memory.missing():
+                if number > 1:  # each part was dumped twice the same, but not all at one time
+                    yield from self._refuse_two_runs(found)
                 self.retries += max(0, number - 1)
-                self.agreed = True
+                self.verified = "twice", self.memory.layout.records
                 return
             if number and not again:
                 break
         if self.memory.held:
             raise VerifyError(f"the dumps do not agree with each other: {self._gaps()}")
         raise TransferError(self._gaps())
+
+    def _refuse_two_runs(self, last: Memory) -> Talk[None]:
+        """Raise where the last dump, or what is asked for again, is of another run."""
+        if self.memory.contradicts(last):
+            self.memory.clear()
+            raise VerifyError(
+                "the last dump is another run's than those before it: the board was started again "
+                "or is still recording (stop it, upload again)"
+            )
+        if self._options.ask:
+            yield from look_again(self.memory, self._ask_again)
 
     def _pass(self, memory: Memory, *, whole: bool = False) -> Talk[None]:
         """Type the commands for what is missing (or for all), and take what is printed."""

@@ -3,7 +3,7 @@
 A packet is ``$data#sum``; both ends acknowledge with ``+``, we together with the next request (of
 two writes to a socket the second waits). A reply does not say which request it answers, so after
 anything out of the ordinary the line is let fall silent before the next request, and at the end
-everything is read a second time and compared.
+everything is read a second time and compared; else samples are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from kprof.errors import KprofError
 from kprof.upload.failures import NoAnswerError, PortError, TransferError, VerifyError
-from kprof.upload.kept import check_kept
+from kprof.upload.kept import check_kept, look_again
 from kprof.upload.layout import Memory
 from kprof.upload.stream import Stream, untold
 from kprof.upload.talk import Talk
@@ -44,6 +44,8 @@ class GdbReader:
     ----------
     retries
         Requests that were repeated.
+    verified
+        How, and how many records: see `kprof.upload.host.Fetched`.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class GdbReader:
         self.memory = memory
         self.stream = Stream()
         self.retries = 0
+        self.verified = "", 0
         self._twice, self._detach, self._tell = twice, detach, tell
         self._most = 0
         self._binary = False
@@ -85,6 +88,9 @@ class GdbReader:
                 self.retries += 1
             if self._twice or self.retries:
                 yield from self._compare()
+                self.verified = "twice", self.memory.layout.records
+            else:
+                self.verified = "samples", (yield from look_again(self.memory, self._read_piece))
         except PortError:
             raise
         except KprofError:

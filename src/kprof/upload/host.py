@@ -15,25 +15,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kprof.errors import KprofError
-from kprof.upload.connect import change_rate, connect, fall_back, refuse_strange, settle
+from kprof.upload.connect import (
+    change_rate,
+    connect,
+    fall_back,
+    refuse_another_run,
+    refuse_strange,
+)
 from kprof.upload.delta import decode_delta
 from kprof.upload.failures import (
     InterruptedUploadError,
+    NoAnswerError,
     PortError,
     TransferError,
     VerifyError,
 )
 from kprof.upload.image import Image
+from kprof.upload.kept import spread
+from kprof.upload.leave import leave_rate, let_finish, say_goodbye
 from kprof.upload.link import Link
 from kprof.upload.policy import DELTA, FALL_BACK_AT, RAW, STOP_LIMIT_S, Policy
 from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.talk import SetBaud, Talk
 from kprof.upload.verify import Checker
-from kprof.upload.wire import CAN_CHECK, CAN_DELTA, CAN_STOP, Data, End, Info
+from kprof.upload.wire import CAN_CHECK, CAN_DELTA, Data, End, Info
 
 VERIFY_ROUNDS = 5
+SOUND_RECORDS = 64  # to a damaged frame: a rate that carries so many is sound
 LAST_S = 0.1  # for the end of a reply whose last records have come
-DRAIN_S = 3.0  # for what the agent still sends after Ctrl-C
 EXPANDS = 5.1  # bytes a record above which the delta coding is no gain
 
 
@@ -50,7 +59,7 @@ class HostOptions:
     delta
         Use the delta coding where the agent has it.
     verify
-        Compare checksums at the end even of a transfer without errors.
+        Fetch everything twice where the board gives no checksums.
     valid_only
         Fetch only the records of the last run, where the board knows how many.
     goodbye
@@ -72,13 +81,16 @@ class Fetched:
     Attributes
     ----------
     verified
-        ``"crc"``: the board's checksums agree; ``"twice"``: two passes agree; ``""``: not asked
-        for, and every frame arrived whole at its first request.
+        ``"crc"``: the board's checksums agree; ``"twice"``: two passes agree; ``"samples"``: some
+        records were read again, and are the same.
+    verified_records
+        How many records that covers.
     """
 
     info: Info
     image: Image
     verified: str
+    verified_records: int
     retries: int
     baud: int
 
@@ -109,6 +121,9 @@ class Host:
         self._new_image = new_image or (lambda info, records: Image(records))  # noqa: ARG005
         self._notify = notify
         self._suspect = False  # something went wrong: only checksums prove the result
+        self._taken = 0  # records in all
+        self._changed = 0, 0  # bad frames and records when the rate was changed
+        self._raised_again = False
         self.policy: Policy
         self.image: Image
         self.info: Info
@@ -123,12 +138,13 @@ class Host:
         TransferError, VerifyError, InterruptedUploadError
             It ended early; the image holds what arrived.
         """
+        options = self.options
         self._show("connecting")
         self.info = yield from connect(self.link)
         refuse_strange(self.info)
         try:
             yield from self._prepare()
-            verified = yield from self._fetch_all()
+            verified, records = yield from self._fetch_all()
         except InterruptedUploadError:
             yield from self._leave(drain=self.link.interrupts < 2)
             raise
@@ -138,9 +154,11 @@ class Host:
             yield from self._leave(drain=False)
             raise
         with contextlib.suppress(PortError):  # everything is here: an agent may hang up on us now
-            if not (self.options.goodbye and (yield from self._say_goodbye())):
+            if not (options.goodbye and (yield from say_goodbye(self.link))):
                 yield from self._leave(drain=False)
-        return Fetched(self.info, self.image, verified, self.retries, self.policy.baud)
+            elif self.baud != options.base_baud:
+                yield SetBaud(options.base_baud)
+        return Fetched(self.info, self.image, verified, records, self.retries, self.policy.baud)
 
     def _prepare(self) -> Talk[None]:
         info, options = self.info, self.options
@@ -150,14 +168,20 @@ class Host:
         encoding = DELTA if options.delta and info.flags & CAN_DELTA else RAW
         self.image = self._new_image(info, records)
         self.policy = Policy(info, options.base_baud, encoding, new_at=self.link.now)
+        self.policy.round_trip_s = self.link.round_trip_s
         if self.image.held:
             yield from self._check_resumed()
         if options.baud not in (None, options.base_baud):
-            baud = yield from change_rate(self.link, info, options.base_baud, options.baud or 0)
-            self.baud = self.policy.baud = baud
+            baud = yield from self._change_rate(options.baud or 0)
             if baud != options.baud:
-                self._show("notice", f"the line stays at {baud} baud")
+                self._show("notice", f"the line runs at {baud} baud, not at {options.baud}")
         self.policy.new_at = self.link.now
+
+    def _change_rate(self, wanted: int) -> Talk[int]:
+        base = self.options.base_baud
+        self.baud = self.policy.baud = yield from change_rate(self.link, self.info, base, wanted)
+        self._changed = self.link.bad, self._taken
+        return self.baud
 
     def _check_resumed(self) -> Talk[None]:
         held = self.image.held
@@ -172,28 +196,20 @@ class Host:
                 "board has now; they are fetched again",
             )
 
-    def _fetch_all(self) -> Talk[str]:
-        """Fetch and verify until both are content; how it was verified."""
+    def _fetch_all(self) -> Talk[tuple[str, int]]:
+        """Fetch and verify until both are content; how, and how many records, were verified."""
         for _ in range(VERIFY_ROUNDS):
             yield from self._fetch()
-            after = yield from connect(self.link)
-            if (after.capacity, after.valid, after.clock_hz) != (
-                self.info.capacity,
-                self.info.valid,
-                self.info.clock_hz,
-            ):
-                raise TransferError(
-                    f"the board now says {_described(after)}, and said {_described(self.info)} at "
-                    "the start: it was started again or is still recording (stop it, upload again)"
-                )
-            suspect = self._suspect or self.image.conflicts or self.link.bad
-            if not (self.options.verify or suspect):
-                return ""
+            refuse_another_run(self.info, (yield from self._call_again()))
+            clean = not (self._suspect or self.image.conflicts or self.link.bad)
             if not self.info.flags & CAN_CHECK:
-                return (yield from self._second_pass())
-            yield from self._verify()
+                if self.options.verify or not clean:
+                    yield from self._second_pass()
+                    return "twice", self.image.records
+                return "samples", (yield from self._look_again())
+            yield from self._verify(clean=clean)
             if self.image.complete:
-                return "crc"
+                return "crc", self.image.records
             self._suspect = True
             self.policy.new_at = self.link.now
         raise VerifyError(
@@ -202,17 +218,36 @@ class Host:
             "again)"
         )
 
-    def _verify(self) -> Talk[None]:
-        checker = Checker(self.link, self._stop_if_asked, self._tell_verified)
-        try:
-            yield from checker.check(self.image)
-        except TransferError:
-            if self.policy.baud == self.options.base_baud:
-                raise
-            yield from self._fall_back()
-            yield from checker.check(self.image)
+    def _verify(self, *, clean: bool = False) -> Talk[None]:
+        def tell(done: int) -> None:
+            self._tell("verifying", done, self.image.records)
 
-    def _second_pass(self) -> Talk[str]:
+        checker = Checker(self.link, self._stop_if_asked, tell)
+        while True:
+            raised = self.policy.baud != self.options.base_baud
+            try:
+                return (yield from checker.check(self.image, clean=clean, patient=not raised))
+            except TransferError:
+                if not raised:
+                    raise
+            yield from self._fall_back()
+
+    def _look_again(self) -> Talk[int]:
+        """Read samples again and compare; how many records."""
+        again = Image(self.image.records)
+        again.put(0, bytes(self.image.data))
+        for first, count in spread(again.records):
+            again.forget(first, count)
+        looked = again.records - again.held
+        yield from self._fetch(again)
+        if again.data != self.image.data:
+            raise VerifyError(
+                f"of {looked} records that were read again some are others now: the board was "
+                "started again or is still recording (stop it, upload again)"
+            )
+        return looked
+
+    def _second_pass(self) -> Talk[None]:
         before = bytes(self.image.data)
         self.image.forget(0, self.image.records)
         self.policy.new_at = self.link.now
@@ -222,37 +257,37 @@ class Host:
                 "two passes over the event RAM differ: it changes while it is read (turn the "
                 "Profiler off, or to READ, and try again)"
             )
-        return "twice"
 
-    def _fetch(self) -> Talk[None]:
-        """Ask until nothing is missing."""
+    def _fetch(self, image: Image | None = None) -> Talk[None]:
+        """Ask until nothing is missing in the image, which is that of the upload unless given."""
         policy = self.policy
         policy.barren = 0
+        image = image or self.image
         self._show("fetching")
-        while not self.image.complete:
+        while not image.complete:
             self._stop_if_asked()
-            first, count = self.image.missing(policy.join)[0]
+            first, count = image.missing(policy.join)[0]
             count = min(count, policy.window)
-            bad, received, held = self.link.bad, self.link.received, self.image.held
-            ended = yield from self._request(first, count)
+            bad, received, held = self.link.bad, self.link.received, image.held
+            ended = yield from self._request(image, first, count)
             policy.saw(self.link.bad - bad, self.link.received - received)
-            if self.image.held > held:
+            if image.held > held:
                 policy.barren, policy.new_at = 0, self.link.now
-                self._weigh(self.image.held - held, self.link.received - received)
+                self._weigh(image.held - held, self.link.received - received)
             else:
                 policy.barren += 1
-            if not ended or self.link.bad > bad or self.image.held == held:
+            if not ended or self.link.bad > bad or image.held == held:
                 self.retries += 1
                 self._suspect = True
             if policy.hopeless(self.link.now):
                 raise TransferError(
                     f"no new record for {self.link.now - policy.new_at:.0f} s, after "
-                    f"{self.image.held:,} of {self.image.records:,} (check the cable and the board)"
+                    f"{image.held:,} of {image.records:,} (check the cable and the board)"
                 )
             if policy.barren in FALL_BACK_AT and policy.baud != self.options.base_baud:
                 yield from self._fall_back()
 
-    def _request(self, first: int, count: int) -> Talk[bool]:
+    def _request(self, image: Image, first: int, count: int) -> Talk[bool]:
         """Ask for a range and take what comes; True: the reply came to its end."""
         policy = self.policy
         how = policy.frame_records | policy.encoding << 12
@@ -268,18 +303,18 @@ class Host:
             quiet = self.link.now + policy.quiet_s
             for reply in replies:
                 if isinstance(reply, Data):
-                    if self._take(reply):
+                    if self._take(image, reply):
                         new_at = self.link.now
                     if reply.first + reply.count >= first + count:
                         latest = self.link.now + LAST_S  # only the end can still come
                 elif isinstance(reply, End) and reply.seq == seq:
                     return True
             self._stop_if_asked()
-            if self.link.now - new_at > max(1.0, 4 * policy.frame_s):
+            if self.link.now - new_at > policy.empty_s:
                 break  # bytes come, but no records: a console, a wrong rate
         return False
 
-    def _take(self, data: Data) -> int:
+    def _take(self, image: Image, data: Data) -> int:
         if data.encoding == RAW:
             records = data.payload if len(data.payload) == data.count * 5 else None
         elif data.encoding == DELTA:
@@ -289,7 +324,8 @@ class Host:
         if records is None or data.first + data.count > self.info.capacity:
             self.link.malformed += 1
             return 0
-        new = self.image.put(data.first, records)
+        new = image.put(data.first, records)
+        self._taken += new
         if new:
             self.policy.new_at = self.link.now
             self._show("fetching")
@@ -300,49 +336,48 @@ class Host:
             self.policy.encoding = RAW
 
     def _fall_back(self) -> Talk[None]:
-        base = self.options.base_baud
-        self._show("notice", f"too many errors at {self.policy.baud} baud; going on at {base}")
+        """Go back to the base rate; once up again, where the rate itself did no harm.
+
+        An agent of an older kind leaves its rate for one damaged request and the sound one behind.
+        """
+        base, rate = self.options.base_baud, self.policy.baud
+        bad, records = self.link.bad - self._changed[0], self._taken - self._changed[1]
+        sound = records >= SOUND_RECORDS * bad and not self._raised_again
         self.policy.baud = self.baud = base
         yield from fall_back(self.link, base)
-        yield from connect(self.link, self.link.heard_at + STOP_LIMIT_S)
+        yield from self._call_again(self.link.heard_at + STOP_LIMIT_S)
+        if sound:
+            self._raised_again = True
+            yield from self._change_rate(rate)
+        if self.baud == base:
+            self._show("notice", f"too many errors at {rate} baud; going on at {base}")
+
+    def _call_again(self, until: float | None = None) -> Talk[Info]:
+        """Ask the agent again, who has answered once."""
+        raised = self.policy.baud != self.options.base_baud
+        try:
+            info = yield from connect(self.link, self.link.now if raised else until)
+        except NoAnswerError as error:
+            if raised:
+                yield from self._fall_back()
+                return (yield from self._call_again())
+            raise TransferError(
+                f"the board answers no longer, after {self.image.held:,} of "
+                f"{self.image.records:,} records (check the cable and the board)"
+            ) from error
+        self.policy.round_trip_s = self.link.round_trip_s
+        return info
 
     def _leave(self, *, drain: bool) -> Talk[None]:
-        """Let the agent finish what it sends, and take it back to the base rate."""
-        base = self.options.base_baud
-        if drain and self.info.flags & CAN_STOP:
-            yield from self.link.write(b"~")
-        until = self.link.now + DRAIN_S
-        while drain and self.link.interrupts < 2 and self.link.now < until:
-            replies = yield from self.link.listen(self.link.now + 0.3)
-            if replies is None:
-                break
-            for reply in replies:
-                if isinstance(reply, Data):
-                    self._take(reply)
-        if self.baud != base:
-            self.baud = base
-            for _ in range(2):
-                if (yield from self.link.ask("B", base, wait=0.3)) is not None:
-                    yield SetBaud(base)
-                    yield from settle(self.link)
-                    return
-            yield from fall_back(self.link, base)
-
-    def _say_goodbye(self) -> Talk[bool]:
-        """Send the agent back to its caller, at the base rate; True: it has heard."""
-        for _ in range(2):
-            if (yield from self.link.ask("Q", wait=0.3)) is not None:
-                if self.baud != self.options.base_baud:
-                    yield SetBaud(self.options.base_baud)
-                return True
-        return False
+        if drain:
+            yield from let_finish(self.link, self.info, lambda data: self._take(self.image, data))
+        if self.baud != self.options.base_baud:
+            self.baud = self.options.base_baud
+            yield from leave_rate(self.link, self.baud)
 
     def _stop_if_asked(self) -> None:
         if self.link.interrupts:
             raise InterruptedUploadError("interrupted")
-
-    def _tell_verified(self, done: int) -> None:
-        self._tell("verifying", done, self.image.records)
 
     def _show(self, phase: str, note: str = "") -> None:
         image = getattr(self, "image", None)
@@ -352,8 +387,3 @@ class Host:
     def _tell(self, phase: str, done: int, total: int, note: str = "") -> None:
         retries = self.retries + self.link.bad
         self._notify(Progress(phase, done, total, retries, self.link.now, note))
-
-
-def _described(info: Info) -> str:
-    valid = "an unknown number of" if info.valid is None else f"{info.valid:,}"
-    return f"{valid} valid records of {info.capacity:,} at {info.clock_hz:,} Hz"

@@ -1,15 +1,17 @@
-"""Before a transfer goes on with what an earlier one has kept: some of that is read again.
+"""Reading some records again: is what was fetched what the board has now?
 
-A board that was started again, or has recorded another run, has other bytes there, and a file must
-not be of two runs. The samples are the first, the last and some records in between: their cost has
-a bound, and what differs only between them is not noticed.
+A board that was started again, or has recorded another run, has other bytes, and a file must not
+be of two runs. So samples are read again before a transfer goes on with what an earlier one has
+kept, and at the end of one from a board that gives no checksums. They are the first, the last and
+some records in between: their cost has a bound, and what differs only between them is not noticed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kprof.upload.failures import KeptDiffersError, TransferError
+from kprof.upload.failures import KeptDiffersError, PortError, TransferError, VerifyError
+from kprof.upload.image import RECORD_BYTES
 from kprof.upload.layout import Memory
 from kprof.upload.talk import Talk
 
@@ -20,10 +22,12 @@ Reader = Callable[[Memory, int, int], Talk[None]]
 
 
 def check_kept(memory: Memory, read: Reader) -> Talk[None]:
-    """Read samples of what `memory` holds again, and compare; nothing where it holds nothing.
+    """Read samples of what an earlier upload has kept again, and compare.
 
     Parameters
     ----------
+    memory
+        What was kept; nothing is read where that is empty.
     read
         Reads so many bytes from an address into another memory of the same layout.
 
@@ -34,6 +38,36 @@ def check_kept(memory: Memory, read: Reader) -> Talk[None]:
     TransferError
         It does not give them.
     """
+    compared, other = yield from _compare(memory, read)
+    if other is not None:
+        raise differing(other)
+    if memory.held and not compared:
+        raise TransferError("nothing of what was kept could be read again, to compare it")
+
+
+def look_again(memory: Memory, read: Reader) -> Talk[int]:
+    """Read samples of what was just fetched again, and compare; how many records.
+
+    Raises
+    ------
+    VerifyError
+        The board has other bytes; the memory is empty then.
+    """
+    try:
+        compared, other = yield from _compare(memory, read)
+    except PortError:  # everything is here: the far end may hang up
+        return 0
+    if other is not None:
+        memory.clear()
+        raise VerifyError(
+            f"what was fetched is not what the board has now (it differs from {other:#x} on): it "
+            "was started again or is still recording (stop it, upload again)"
+        )
+    return compared // RECORD_BYTES
+
+
+def _compare(memory: Memory, read: Reader) -> Talk[tuple[int, int | None]]:
+    """(bytes that were read again, where one of them differs or None)."""
     compared = 0
     for address, count in samples(memory):
         for _ in range(TRIES):
@@ -42,22 +76,27 @@ def check_kept(memory: Memory, read: Reader) -> Talk[None]:
             if not memory.differs(fresh, address, count):
                 break
         else:
-            raise differing(address)
+            return compared, address
         compared += fresh.held
-    if memory.held and not compared:
-        raise TransferError("nothing of what was kept could be read again, to compare it")
+    return compared, None
 
 
 def samples(memory: Memory) -> list[tuple[int, int]]:
     """Parts (address, bytes) of what is held, spread over all of it; with banks, of one each."""
     layout = memory.layout
     held = [record for record, there in enumerate(memory.records()[1]) if there]
-    length = min(SAMPLE_RECORDS, len(held))
     parts = []
-    for number in range(SAMPLES if held else 0):
-        first = held[(len(held) - length) * number // (SAMPLES - 1)]
+    for number, (place, length) in enumerate(spread(len(held))):
+        first = held[place]
         parts.append(layout.part(first, min(length, layout.records - first), number))
     return list(dict.fromkeys(parts))
+
+
+def spread(records: int) -> list[tuple[int, int]]:
+    """`SAMPLES` runs (first, count) of so many records, from the first to the last of them."""
+    count = min(SAMPLE_RECORDS, records)
+    firsts = [(records - count) * number // (SAMPLES - 1) for number in range(SAMPLES)]
+    return [(first, count) for first in firsts if count]
 
 
 def differing(address: int) -> KeptDiffersError:

@@ -13,6 +13,7 @@ from kprof.errors import UsageError
 from kprof.upload.image import RECORD_BYTES
 
 MAX_BYTES = 1 << 28
+CHUNK = 256
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,20 @@ class Memory:
                 both = bytes(a & b for a, b in zip(have[here], they_have[here], strict=True))
                 return _differ(ours[here], theirs[here], both)
         raise AssertionError(f"{address:#x} is in no span")
+
+    def contradicts(self, other: Memory) -> bool:
+        """They hold another run's bytes somewhere, not just a damaged line: of `CHUNK` bytes that
+        both hold, more than one in eight is another."""
+        for (_, ours, have), (_, theirs, they_have) in zip(self._spans, other._spans, strict=True):
+            for at in range(0, len(ours), CHUNK):
+                here = slice(at, at + CHUNK)
+                if ours[here] == theirs[here]:
+                    continue
+                parts = zip(ours[here], theirs[here], have[here], they_have[here], strict=True)
+                both = [a != b for a, b, held, they_held in parts if held & they_held]
+                if 8 * sum(both) > len(both):
+                    return True
+        return False
 
     def same(self, other: Memory) -> bool:
         """Both hold the same bytes."""

@@ -20,7 +20,8 @@ from kprof.upload.wire import (
 )
 
 Answer = Info | End | Check | Rate | Bye | Unknown
-ANSWER_S = 0.4  # an answer of a few bytes, the line's latency included
+ANSWER_S = 0.4  # an answer of a few bytes
+LONGEST_TRIP_S = 2.0  # a longer one was a stall
 
 
 class Link:
@@ -36,12 +37,15 @@ class Link:
         How often the user has asked to stop.
     echoes, malformed
         Requests that came back; sound frames that are no message.
+    round_trip_s
+        The shortest time from a request to its answer so far; 0 before the first.
     """
 
     def __init__(self) -> None:
         self.now = self.heard_at = 0.0
         self.interrupts = self.echoes = self.malformed = 0
         self.first_bytes = b""
+        self.round_trip_s = 0.0
         self._seq = 0
         self._deframer = Deframer()
 
@@ -87,16 +91,41 @@ class Link:
         return replies
 
     def ask(
-        self, kind: str, a: int = 0, b: int = 0, c: int = 0, *, wait: float = ANSWER_S
+        self,
+        kind: str,
+        a: int = 0,
+        b: int = 0,
+        c: int = 0,
+        *,
+        wait: float = ANSWER_S,
+        asked: dict[int, float] | None = None,
     ) -> Talk[Answer | None]:
-        """Send a request whose answer is one message; None: no answer in `wait` seconds."""
+        """Send a request whose answer is one message; None: no answer in `wait` seconds.
+
+        Parameters
+        ----------
+        wait
+            Over the line's round trip.
+        asked
+            The same request's numbers, and when each was sent, as often as it was sent before: an
+            answer to any of these counts. This one is added.
+        """
+        asked = {} if asked is None else asked
         seq = yield from self.send(kind, a, b, c)
-        until, interrupts = self.now + wait, self.interrupts
+        asked[seq] = self.now
+        until, interrupts = self.now + wait + self.round_trip_s, self.interrupts
         while self.now < until and self.interrupts == interrupts:
             for reply in (yield from self.listen(until)) or ():
-                if isinstance(reply, Answer) and reply.seq == seq and _answers(kind, reply):
+                if isinstance(reply, Answer) and reply.seq in asked and _answers(kind, reply):
+                    self._timed(kind, self.now - asked[reply.seq])
                     return reply
         return None
+
+    def _timed(self, kind: str, seconds: float) -> None:
+        """Learn the round trip from an answer that takes the board no time."""
+        if kind != "K":
+            shortest = min(seconds, self.round_trip_s or seconds)
+            self.round_trip_s = min(shortest, LONGEST_TRIP_S)
 
 
 def _answers(kind: str, reply: Answer) -> bool:

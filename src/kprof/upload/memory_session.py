@@ -29,7 +29,13 @@ from kprof.upload.progress import Notify, Progress, silent
 from kprof.upload.prompt import Greeting, greet
 from kprof.upload.protocols import FILES
 from kprof.upload.received import memory_of
-from kprof.upload.session import UploadResult, code_names, interrupts_counted, write_upload
+from kprof.upload.session import (
+    UploadResult,
+    code_names,
+    interrupts_counted,
+    verified_metadata,
+    write_upload,
+)
 from kprof.upload.talk import Talk
 from kprof.upload.wire import Info
 from kprof.upload.xmodem import Receiver
@@ -175,14 +181,14 @@ def fetch_memory_over(
             "upload": {
                 "proto": options.proto,
                 "retries": fetcher.retries,
-                "verified": fetcher.verified,
+                **verified_metadata(*fetcher.verified),
             },
         }
         valid_from = f"--valid {options.valid}"
         valid = write_upload(out, info, image, metadata, names, valid_from)
         partial.remove()
     return UploadResult(
-        out, image.records, valid, options.proto, seconds, fetcher.retries, fetcher.verified
+        out, image.records, valid, options.proto, seconds, fetcher.retries, fetcher.verified[0]
     )
 
 
@@ -196,7 +202,7 @@ class _Fetcher:
         interrupts: Callable[[], int],
     ) -> None:
         self.retries = 0
-        self.verified = ""
+        self.verified = "", 0
         self._line, self._options, self._partial = CountedLine(line), options, partial
         self._progress, self._interrupts = progress, interrupts
         self._records = options.records or RECORDS
@@ -217,7 +223,7 @@ class _Fetcher:
                 self._converse(greet(options.greeting))
                 self._converse(reader.run())
                 self.retries = reader.retries
-                self.verified = "twice" if options.verify or reader.retries else ""
+                self.verified = reader.verified
             else:
                 self._dump(memory)
         except KeptDiffersError:
@@ -259,7 +265,7 @@ class _Fetcher:
         dumper = Dumper(memory, parser, how, self._tell)
         self._converse(dumper.run())
         self.retries = dumper.retries
-        self.verified = "twice" if dumper.agreed else ""
+        self.verified = dumper.verified
 
     def _converse(self, talk: Talk[Any]) -> Any:
         return converse(talk, self._line, self._interrupts)

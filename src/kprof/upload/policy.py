@@ -35,6 +35,8 @@ class Policy:
         The line's rate, 10 bits a byte.
     encoding
         `RAW` or `DELTA`.
+    round_trip_s
+        Of the line.
     """
 
     info: Info
@@ -44,6 +46,7 @@ class Policy:
     heard: float = 1.0
     barren: int = 0
     new_at: float = 0.0
+    round_trip_s: float = 0.0
     _bytes_a_record: float = field(default=5.0, repr=False)
 
     def saw(self, bad: int, received: int) -> None:
@@ -74,7 +77,12 @@ class Policy:
     @property
     def quiet_s(self) -> float:
         """Silence after which a reply is over."""
-        return QUIET_S + 1.5 * self.frame_s
+        return QUIET_S + self.round_trip_s + 1.5 * self.frame_s
+
+    @property
+    def empty_s(self) -> float:
+        """Longest time in which bytes may come, but no new records."""
+        return max(1.0, 4 * self.frame_s) + self.round_trip_s
 
     @property
     def window(self) -> int:

@@ -80,7 +80,8 @@ class UploadResult:
     retries
         Requests that were repeated.
     verified
-        ``"crc"``, ``"twice"`` or ``""`` (see `kprof.upload.host.Fetched`).
+        ``"crc"``, ``"twice"``, ``"samples"`` (see `kprof.upload.host.Fetched`), or ``""``: nothing
+        was compared, as where a file is sent once.
     """
 
     out: Path
@@ -136,15 +137,17 @@ def fetch_over(
         start = line.clock()
         fetched = _converse(line, options, partial, progress, interrupts)
         seconds = line.clock() - start
-        metadata = {
+        metadata: dict[str, Any] = {
             "board": fetched.info.name,
             "uploaded_by": f"kprof {kprof.__version__}",
             "upload": {
                 "baud": fetched.baud,
                 "retries": fetched.retries,
-                "verified": fetched.verified,
+                **verified_metadata(fetched.verified, fetched.verified_records),
             },
         }
+        if fetched.info.run is not None:
+            metadata["upload"]["run"] = fetched.info.run
         partial.save(_board(fetched.info), fetched.image)
         valid = write_upload(out, fetched.info, fetched.image, metadata, names)
         partial.remove()
@@ -157,6 +160,11 @@ def fetch_over(
         fetched.retries,
         fetched.verified,
     )
+
+
+def verified_metadata(how: str, records: int) -> dict[str, Any]:
+    """What the capture's metadata says about `UploadResult.verified`, and of how many records."""
+    return {"verified": how, "verified_records": records}
 
 
 def write_upload(
@@ -291,7 +299,7 @@ def _converse(
 def _board(info: Info) -> dict[str, Any]:
     values = dataclasses.asdict(info)
     values["flags"] &= FULL | RUNNING
-    for volatile in ("seq", "max_records"):
+    for volatile in ("seq", "max_records", *(("run",) if info.run is None else ())):
         del values[volatile]
     return values
 
