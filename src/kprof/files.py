@@ -2,16 +2,19 @@
 
 Every output of kprof goes through `writing`: a temporary beside the target, flushed to the disk,
 then renamed over it, and the folder flushed. Whatever fails or dies when, the name stands for the
-old file or for the complete new one; a killed process may leave its temporary, ``.NAME.*.tmp``.
+old file or for the complete new one. A killed process leaves its temporary, ``.NAME.*.tmp``: a
+writer locks its own (flock), and the next writer of that name removes those that nobody locks.
 A special file (a pipe, a terminal) and the standard output are written in place.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -73,8 +76,96 @@ def spare_existing(path: Path | str, force: bool) -> None:
         It cannot be told whether there is: no name of a file, or in a folder that may not be looked
         into.
     """
-    if _asked(path, "write", Path.is_file) and not force:
+    if str(path) != "-" and _asked(path, "write", Path.is_file) and not force:
         raise UsageError(f"{path}: is there already (-f replaces it, or name another file)")
+
+
+def spare_inputs(path: Path | str, inputs: Iterable[Path | str | None]) -> None:
+    """Refuse to write over a file that the command reads, whatever its name there.
+
+    Raises
+    ------
+    UsageError
+        `path` is one of `inputs` (the same file on the disk; None and ``-`` are left out).
+    """
+    if str(path) == "-":
+        return
+    for source in inputs:
+        if source is not None and str(source) != "-" and same_file(path, source):
+            also = "" if str(path) == str(source) else f"is {source} too, and "
+            raise UsageError(
+                f"{path}: {also}would be replaced by what is made from it; name another file"
+            )
+
+
+def spare_foreign(
+    path: Path | str, written: Callable[[bytes], bool], what: str, *, force: bool = False
+) -> None:
+    """Refuse to write over a file that kprof would not have written in this form.
+
+    An empty file may be replaced.
+
+    Parameters
+    ----------
+    written
+        Told the file's content, its first and last `ENDS` bytes where it is longer: is it `what`?
+    force
+        Allows it.
+
+    Raises
+    ------
+    UsageError
+        There is such a file.
+    FileAccessError
+        It is a folder, cannot be looked at, or its own folder is missing.
+    """
+    if str(path) == "-":
+        return
+    target = Path(path)
+    if _asked(target, "write", Path.is_dir):
+        raise FileAccessError(f"{target}: is a folder; expected the name of a file to write")
+    if not _asked(target, "write", Path.exists):
+        _check_folder(target)
+        return
+    if force or not target.is_file():
+        return
+    content = _ends(target)
+    if content and not written(content):
+        raise UsageError(
+            f"{target}: is there already, and is no {what} that kprof wrote (--force replaces it, "
+            "or name another file)"
+        )
+
+
+ENDS = 1 << 16
+"""Bytes at each end of a file that tell its form."""
+
+
+def _ends(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            size = stream.seek(0, 2)
+            stream.seek(0)
+            if size <= 2 * ENDS:
+                return stream.read()
+            head = stream.read(ENDS)
+            stream.seek(-ENDS, 2)
+            return head + stream.read()
+    except OSError as error:
+        raise FileAccessError(explain(path, "read", error)) from error
+
+
+def _check_folder(target: Path) -> None:
+    folder = target.parent
+    if not folder.is_dir():
+        kind = NotADirectoryError if folder.exists() else FileNotFoundError
+        number = errno.ENOTDIR if folder.exists() else errno.ENOENT
+        raise FileAccessError(explain(target, "write", kind(number, os.strerror(number))))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        number = errno.EACCES
+        raise FileAccessError(
+            explain(target, "write", PermissionError(number, os.strerror(number)))
+        )
 
 
 def is_there(path: Path | str, verb: str = "read") -> bool:
@@ -132,28 +223,123 @@ def explain(path: Path | str, verb: str, error: OSError) -> str:
 
 @contextlib.contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
-    import tempfile  # takes as long to import as a small report takes to print
-
-    prefix = f".{target.name[:60]}."  # a name has at most 255 bytes, a character at most 4
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
+    _sweep(target)
+    with _temporary(target) as temporary:
+        with temporary.open("wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         temporary.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
         temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _flush_folder(target.parent)
+    _flush(target.parent)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Put a rename on the disk; file systems that cannot flush a folder need no flush."""
+@contextlib.contextmanager
+def writing_folder(path: Path | str) -> Iterator[Path]:
+    """A new folder to write files into; it takes the name `path` when the block has ended.
+
+    Where there is a folder `path`, the files replace those of their names in it. If the block ends
+    with an exception, `path` is as it was.
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be made or written.
+    """
+    target = Path(path).resolve()
+    try:
+        _sweep(target)
+        with _temporary(target, folder=True) as temporary:
+            yield temporary
+            temporary.chmod(0o777 & ~_umask())
+            for file in sorted(temporary.iterdir()):
+                _flush(file)
+            _flush(temporary)
+            if target.is_dir():
+                for file in sorted(temporary.iterdir()):
+                    file.replace(target / file.name)
+            else:
+                temporary.rename(target)
+        _flush(target.parent)
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:60]}."  # a name has at most 255 bytes, a character at most 4
+
+
+@contextlib.contextmanager
+def _temporary(target: Path, *, folder: bool = False) -> Iterator[Path]:
+    """A temporary file or folder beside `target`, locked while its writer lives; then removed."""
+    while True:
+        temporary = _make(target, folder)
+        try:
+            lock = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # swept by another writer before it was locked
+            continue
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if _is_at(lock, temporary):
+            break
+        os.close(lock)
+    try:
+        yield temporary
+    finally:
+        _remove(temporary)
+        os.close(lock)
+
+
+def _make(target: Path, folder: bool) -> Path:
+    import tempfile  # takes as long to import as a small report takes to print
+
+    if folder:
+        return Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target), suffix=".tmp"))
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=".tmp")
+    os.close(descriptor)
+    return Path(name)
+
+
+def _sweep(target: Path) -> None:
+    """Remove the temporaries of writers of `target` that were killed: nobody locks those."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        for name in os.listdir(target.parent):  # noqa: PTH208 - a glob takes the name as a pattern
+            if name.startswith(_prefix(target)) and name.endswith(".tmp"):
+                _remove_if_stale(target.parent / name)
+
+
+def _remove_if_stale(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        lock = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(lock, temporary):
+                _remove(temporary)
+        finally:
+            os.close(lock)
+
+
+def _remove(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        if temporary.is_dir():
+            import shutil
+
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _flush(path: Path) -> None:
+    """Put a file, or the renames in a folder, on the disk; where that cannot be, it need not."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

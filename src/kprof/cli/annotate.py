@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options
+from kprof.cli.choices import capture_options, force_option
 
 
 @click.command()
@@ -15,7 +15,8 @@ from kprof.cli.choices import capture_options
 @click.argument("dump")
 @capture_options
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
-def command(source: str, dump: str, output: str, **options: Any) -> None:
+@force_option("-f")
+def command(source: str, dump: str, output: str, force: bool, **options: Any) -> None:
     """Print a source file with calls, net and max of each function in its margin.
 
     \b
@@ -23,10 +24,12 @@ def command(source: str, dump: str, output: str, **options: Any) -> None:
       kprof annotate src/le.c dump.bin --names kernel.names
     """
     from kprof.analysis.summary import summarise
-    from kprof.cli.output import write_product
+    from kprof.cli.output import check_output, inputs_of, write_product
     from kprof.cli.source import open_with_names
     from kprof.report.annotate import annotate
 
+    read = inputs_of([dump], [options["names"]], source, options["previous"])
+    check_output(output, "report", read, force=force)
     capture, name_file = open_with_names(dump, **options)
     lines = annotate(Path(source), name_file, summarise(capture, name_file))
     write_product(Path(output), (line + "\n" for line in lines))

@@ -6,14 +6,17 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options
+from kprof.cli.choices import capture_options, force_option
 
 
 @click.command()
 @click.argument("dump")
 @click.option("--budget", required=True, metavar="FILE", help="The limits, one on a line.")
 @capture_options
-@click.option("--junit", metavar="FILE", help="Write the outcome as JUnit XML too.")
+@click.option(
+    "--junit", metavar="FILE", help="Write the outcome as JUnit XML too; - prints it instead."
+)
+@force_option("-f")
 @click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
 def command(dump: str, budget: str, **options: Any) -> int:
     """Check a capture against limits.

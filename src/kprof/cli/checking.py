@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
+
+import click
 
 from kprof.analysis.budget import BudgetError, check_budget, parse_budget
 from kprof.analysis.calls import timeline
 from kprof.analysis.statistics import statistics
-from kprof.cli.output import write_product
+from kprof.cli.output import check_output, inputs_of
 from kprof.cli.reporting import open_one
 from kprof.errors import FileAccessError, UsageError
 from kprof.files import read_bytes, write_text
@@ -26,6 +27,8 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
         The budget cannot be read, is wrong, or limits what the name file does not have; the name
         file is of another build, or does not know most of the tags.
     """
+    read = inputs_of([dump], [options["names"]], budget, options["previous"])
+    check_output(options["junit"], "JUnit file", read, force=options["force"])
     try:
         text = read_bytes(budget).decode("utf-8-sig", "replace")
     except FileAccessError as error:  # 1 is for limits that do not hold
@@ -39,5 +42,6 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
     lines = timeline(capture, names, trigger_cost=cost)
     if options["junit"] is not None:
         write_text(options["junit"], junit_xml(verdicts, lines, dump))
-    write_product(Path("-"), in_blocks(check_lines(verdicts, lines)))
+    for part in in_blocks(check_lines(verdicts, lines)):
+        click.echo(part, nl=False, err=options["junit"] == "-")
     return 0 if all(verdict.passed for verdict in verdicts) else 1

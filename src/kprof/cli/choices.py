@@ -21,6 +21,16 @@ def statistics_name(_: click.Context, __: click.Parameter, name: str | None) -> 
     return name
 
 
+def force_option(*names: str) -> Callable[[_F], _F]:
+    """``--force``, and what else it is called."""
+    return click.option(
+        *names,
+        "--force",
+        is_flag=True,
+        help="Replace a file that kprof did not write in this form.",
+    )
+
+
 def capture_options(function: _F) -> _F:
     """The name file, and how to take a raw image."""
     for option in (

@@ -49,7 +49,7 @@ def command(
     from kprof.capture.convert import convert, form_of, paths_of
     from kprof.capture.match import names_mismatch, planted_mismatch
     from kprof.errors import UsageError
-    from kprof.files import same_file, spare_existing
+    from kprof.files import spare_existing, spare_inputs
     from kprof.names import read_names
     from kprof.symbols import planted_digest
 
@@ -78,11 +78,10 @@ def command(
     for warning in (*capture.info.warnings, *((other,) if other else ())):
         click.echo(f"kprof: {warning}", err=True)
     form = form_of(output, form, capture)
+    if output == "-" and form == "banks":
+        raise UsageError("-: five bank images are five files; expected a name for them")
     for path in paths_of(output, form):
-        if any(same_file(file, path) for file in files):
-            raise UsageError(
-                f"{path}: would be replaced by what is made from it; name another file"
-            )
+        spare_inputs(path, (*files, names, previous, elf))
     for path in paths_of(output, form):
         spare_existing(path, force)
     click.echo(convert(capture, output, form, known, planted), err=True)

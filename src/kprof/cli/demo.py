@@ -43,7 +43,10 @@ def command(output: str, cross: str, ready_built: bool, loan: bool, lines: int, 
     from pathlib import Path
 
     from kprof.cli.demonstrate import Demo, demonstrate
+    from kprof.errors import UsageError
 
+    if output == "-":
+        raise UsageError("-o -: stdout takes no demonstration; expected the name of a folder")
     demo = Demo(Path(output), None if ready_built else cross, loan=loan, lines=lines, seed=seed)
     for part in demonstrate(demo):
         click.echo(part)

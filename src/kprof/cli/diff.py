@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options
+from kprof.cli.choices import capture_options, force_option
 
 
 @click.command()
@@ -25,6 +25,7 @@ from kprof.cli.choices import capture_options
     help="Default: text.",
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
+@force_option("-f")
 def command(before: str, after: str, **options: Any) -> None:
     """Compare two runs: which functions changed beyond chance, and which call paths.
 
@@ -34,6 +35,9 @@ def command(before: str, after: str, **options: Any) -> None:
       kprof diff before.bin after.bin --format folded | flamegraph.pl > diff.svg
     """
     from kprof.cli.comparing import diff_parts
-    from kprof.cli.output import write_product
+    from kprof.cli.output import check_output, inputs_of, write_product
 
+    names = [options["names"], options["after_names"]]
+    read = inputs_of([before, after], names, options["previous"])
+    check_output(options["output"], "report", read, force=options["force"])
     write_product(Path(options["output"]), diff_parts(before, after, options))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kprof.cli.choices import force_option
 from kprof.export.formats import FORMATS
 
 
@@ -15,6 +16,7 @@ from kprof.export.formats import FORMATS
     "--format", "form", type=click.Choice(list(FORMATS)), required=True, help="See below."
 )
 @click.option("-o", "--output", metavar="FILE", help="Default: stdout, or DUMP with the suffix.")
+@force_option("-f")
 @click.option("--names", metavar="FILE", help="The name file; else the one beside the dump.")
 @click.option("--valid", metavar="N|all", help="How many records of a raw image are valid.")
 @click.option(
@@ -25,6 +27,7 @@ def command(
     dump: str,
     form: str,
     output: str | None,
+    force: bool,
     names: str | None,
     valid: str | None,
     previous: str | None,
@@ -43,10 +46,15 @@ def command(
       duckdb -c "select function, sum(net_ns) from 'dump.parquet' group by 1"
     """
     from kprof.capture.match import mostly_unknown
+    from kprof.cli.output import check_output, inputs_of
     from kprof.cli.source import open_with_names
     from kprof.errors import CaptureError
     from kprof.export.formats import export, target_for
 
+    target = output or target_for(dump, form)
+    read = inputs_of([dump], [names], previous)
+    if not FORMATS[form].folder:
+        check_output(target, form, read, force=force)
     capture, name_file = open_with_names(
         dump, names, valid=valid, previous=previous, record_order=record_order
     )
@@ -55,7 +63,6 @@ def command(
             click.echo(f"kprof: {said}", err=True)
         else:
             raise CaptureError(said)
-    target = output or target_for(dump, form)
-    export(capture, name_file, form, target)
+    export(capture, name_file, form, target, force=force)
     if target != (output or "-"):
         click.echo(f"kprof: written to {target}", err=True)

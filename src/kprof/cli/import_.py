@@ -58,10 +58,11 @@ def command(
     from kprof.capture.importers.run import ImportOptions, import_recording
     from kprof.capture.match import planted_mismatch
     from kprof.cli.meter import Meter
-    from kprof.files import spare_existing
+    from kprof.files import spare_existing, spare_inputs
     from kprof.names import read_names
     from kprof.symbols import planted_digest
 
+    spare_inputs(output, (*files, names, elf))
     spare_existing(output, force)
     code = read_names(names) if names else None
     planted = planted_digest(elf) if elf else None

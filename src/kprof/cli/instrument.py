@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from kprof.cli.choices import force_option
+
 
 def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
     """An option that is kept, in its place among its like, for the preprocessor."""
@@ -53,6 +55,7 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
 @preprocessor_option("-iquote", "FOLDER")
 @click.option("--compile-commands", metavar="FILE", help="A compile_commands.json.")
 @click.option("--cc", metavar="COMMAND", help="Preprocessor to check with; none for none.")
+@force_option("-f")
 @click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
 @click.option("--un-instrument", is_flag=True, help="Get the sources back from copies.")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
@@ -71,6 +74,7 @@ def command(
     header: str | None,
     compile_commands: str | None,
     cc: str | None,
+    force: bool,
     diff: bool,
     un_instrument: bool,
     strict: bool,
@@ -90,8 +94,15 @@ def command(
     from pathlib import Path
 
     from kprof.cli.meter import Meter
+    from kprof.cli.output import check_output
+    from kprof.errors import UsageError
     from kprof.instrument.job import Job, run
 
+    if header is not None:
+        if header == "-" and output == "-":
+            raise UsageError("-o - and --header - both go to stdout; expected a file for one")
+        read = (*files, names, targets, compile_commands)
+        check_output(header, "header", read, force=force)
     meter = Meter()
     job = Job(
         files=[Path(file) for file in files],
@@ -109,6 +120,7 @@ def command(
         compiler=cc,
         options=click.get_current_context().meta.get("preprocessor", []),
         compile_commands=compile_commands,
+        force=force,
         diff=diff,
         un_instrument=un_instrument,
         progress=lambda what, done, total: meter.show(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, statistics_name
+from kprof.cli.choices import capture_options, force_option, statistics_name
 
 
 @click.command()
@@ -20,7 +20,8 @@ from kprof.cli.choices import capture_options, statistics_name
     callback=statistics_name,
     help="The statistics (.json).",
 )
-def command(dumps: tuple[str, ...], output: str, **options: Any) -> None:
+@force_option("-f")
+def command(dumps: tuple[str, ...], output: str, force: bool, **options: Any) -> None:
     """Merge captures, and statistics that were saved, into one file of statistics; exactly.
 
     \b
@@ -33,10 +34,13 @@ def command(dumps: tuple[str, ...], output: str, **options: Any) -> None:
 
     from kprof.analysis.saved import write_statistics
     from kprof.analysis.statistics import merge_statistics
+    from kprof.cli.output import check_output, inputs_of
     from kprof.cli.reporting import load_many
     from kprof.report.request import Request
     from kprof.report.summary import MOSTLY_UNKNOWN
 
+    read = inputs_of(dumps, [options["names"]], options["previous"])
+    check_output(output, "statistics", read, force=force)
     parts = load_many(dumps, options, Request())
     for dump, part in zip(dumps, parts, strict=True):
         if part.anomalies.mostly_unknown(part.events):

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, filter_options, statistics_name
+from kprof.cli.choices import capture_options, filter_options, force_option, statistics_name
 from kprof.cli.terminal import look_options
 
 
@@ -50,6 +50,7 @@ from kprof.cli.terminal import look_options
     help="Keep the statistics (.json) to be merged later.",
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
+@force_option()
 def command(**options: Any) -> None:
     """Print the summary of a capture, its nested trace, or the answer to a question about it.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kprof.capture.model import Capture
 from kprof.cli.applies import check_options, report_name
 from kprof.cli.choices import STATISTICS_ENDING
-from kprof.cli.output import write_product
+from kprof.cli.output import check_output, inputs_of, write_product
 from kprof.cli.source import open_with_names
 from kprof.errors import UsageError
 from kprof.names import NameFile
@@ -32,6 +32,7 @@ def run_report(options: dict[str, Any]) -> None:
     target = Path(options["output"])
     several = len(dumps) > 1 or _is_saved(dumps[0])
     check_options(options, report_name(request.what, options), several=several)
+    _check_outputs(options)
     if several:
         parts = load_many(dumps, options, request)
         _save(parts, options["save"])
@@ -55,6 +56,17 @@ def run_report(options: dict[str, Any]) -> None:
         return
     paged = request.form == "text" and request.what in _PAGED
     write_product(target, _dressed(report_parts(*run, request), run, request, options), paged=paged)
+
+
+def _check_outputs(options: dict[str, Any]) -> None:
+    """Refuse outputs over inputs, over foreign files, and two in one file."""
+    dumps = [*options["dumps"], *filter(None, (options["diff_with"],))]
+    read = inputs_of(dumps, [options["names"]], options["previous"], options["elf"])
+    for name, form in (("output", "report"), ("html", "page"), ("save", "statistics")):
+        check_output(options[name], form, read, force=options["force"])
+    target = options["html"] or options["output"]
+    if options["save"] is not None and Path(options["save"]).resolve() == Path(target).resolve():
+        raise UsageError(f"{target}: is named for two outputs; expected two files")
 
 
 def _dressed(

@@ -17,6 +17,7 @@ import click
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Record no longer.")
 @click.option("--start", type=float, default=0.1, show_default=True, help="Seconds before RUN.")
 @click.option("--dump", metavar="FILE", help="Write the capture here and end, without an upload.")
+@click.option("-f", "--force", is_flag=True, help="Replace the file of --dump.")
 @click.option("--names", metavar="FILE", help="The name file that the kernel was built with.")
 @click.option("--link", metavar="PATH", help="Make PATH a link to the upload line's pty.")
 @click.option(
@@ -35,6 +36,7 @@ def command(
     seconds: float,
     start: float,
     dump: str | None,
+    force: bool,
     names: str | None,
     link: str | None,
     eprom_bits: str,
@@ -62,6 +64,7 @@ def command(
         Plan(start_s=start, events=events, seconds=seconds),
         Bench(
             dump=dump,
+            force=force,
             names=names,
             link=link,
             eprom_bits=int(eprom_bits),

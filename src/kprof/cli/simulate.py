@@ -18,6 +18,7 @@ from kprof.board.session import UPLOAD_COMMAND, Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.capture.model import Capture
 from kprof.cli.meter import Meter
+from kprof.cli.output import check_output, inputs_of
 from kprof.errors import FileAccessError
 from kprof.files import explain
 from kprof.names import NameFile, find_names, read_names
@@ -32,6 +33,8 @@ class Bench:
     ----------
     dump
         Write the capture here instead of serving an upload.
+    force
+        Replace `dump`.
     names
         The name file, for the dump; None: the one beside the kernel.
     link
@@ -47,6 +50,7 @@ class Bench:
     """
 
     dump: str | None = None
+    force: bool = False
     names: str | None = None
     link: str | None = None
     eprom_bits: int = 8
@@ -65,6 +69,10 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
     from kprof.board.elf import load_kernel
 
     path = Path(kernel) if kernel else ready_built()[0]
+    if bench.dump:
+        check_output(
+            bench.dump, "capture", inputs_of([str(path)], [bench.names]), force=bench.force
+        )
     image = load_kernel(path)
     names = _names(path, bench.names)
     profiler = Profiler(HZ, ppm=bench.ppm, phase=DEFAULT_PHASE)
@@ -144,8 +152,8 @@ def _line(link: str | None) -> Iterator[Pty]:
         if link:
             place = Path(link)
             try:
-                if place.is_symlink():
-                    place.unlink()
+                if place.is_symlink() and str(place.readlink()).startswith("/dev/pts/"):
+                    place.unlink()  # of an earlier session that was killed
                 place.symlink_to(line.path)
             except OSError as error:
                 raise FileAccessError(explain(place, "make the link", error)) from error

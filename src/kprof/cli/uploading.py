@@ -14,9 +14,10 @@ import click
 
 from kprof.cli.line_log import line_log
 from kprof.cli.meter import Meter
+from kprof.cli.output import FORMS
 from kprof.cli.upload_applies import check_options, check_values
 from kprof.errors import UsageError
-from kprof.files import same_file
+from kprof.files import same_file, spare_foreign, spare_inputs
 from kprof.upload.ask import fill
 from kprof.upload.host import HostOptions
 from kprof.upload.memory_session import MemoryOptions, fetch_memory
@@ -82,7 +83,7 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     """
     check_options(options["proto"], given)
     check_values(options, given)
-    _check_log(options)
+    _check_files(options)
     out, meter = Path(options["output"]), UploadMeter(sys.stderr)
     wanted: UploadOptions | MemoryOptions
     wanted = agent_options(options) if options["proto"] == "kpr1" else memory_options(options)
@@ -97,9 +98,13 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     click.echo(f"kprof: {outcome(result)}", err=True)
 
 
-def _check_log(options: Mapping[str, Any]) -> None:
-    """Refuse a log that would take the place of a file of the upload."""
+def _check_files(options: Mapping[str, Any]) -> None:
+    """Refuse outputs that would take the place of a file of the upload, or of a foreign one."""
     log, out = options["trace_line"], options["output"]
+    for option, path in (("-o", out), ("--trace-line", log)):
+        if path == "-":
+            raise UsageError(f"{option} -: stdout takes no upload; expected the name of a file")
+    spare_inputs(out, (options["names"],))
     if not log:
         return
     others = [out, f"{out}.part", f"{out}.part.json", *filter(None, (options["names"],))]
@@ -108,6 +113,7 @@ def _check_log(options: Mapping[str, Any]) -> None:
             raise UsageError(
                 f"--trace-line {log}: is a file of this upload ({other}); name another file"
             )
+    spare_foreign(log, FORMS["log of a line"], "log of a line", force=options["force"])
 
 
 def _fetch(

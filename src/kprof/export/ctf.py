@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from kprof.analysis.clock import Clock
 from kprof.analysis.stream import SWITCH, StepStream
 from kprof.analysis.tags import TAGS
-from kprof.errors import FileAccessError
 from kprof.export.labels import plain
-from kprof.files import explain, writing
 
 _KINDS = ("entry", "exit", "inline", "unknown")
 _ENTRY, _EXIT, _INLINE, _UNKNOWN = range(4)
@@ -33,22 +31,18 @@ _WIDE = 64
 
 
 def write(stream: StepStream, folder: Path) -> None:
-    """Write the trace into `folder`: the files ``metadata`` and ``events``.
+    """Write the trace into `folder`, which is there: the files ``metadata`` and ``events``.
 
     Raises
     ------
-    FileAccessError
-        The folder cannot be made or written.
+    OSError
+        It cannot be written.
     """
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise FileAccessError(explain(folder, "make the folder", error)) from error
     trace = uuid.uuid4()
     bits = 24 if stream.info.time_bits == 24 and not stream.info.unwrapped else _WIDE
-    with writing(folder / "events") as out:
+    with (folder / "events").open("wb") as out:
         _write_events(stream, out, trace, bits)
-    with writing(folder / "metadata") as out:
+    with (folder / "metadata").open("wb") as out:
         out.write(_metadata(stream, trace, bits).encode("utf-8", "backslashreplace"))
 
 

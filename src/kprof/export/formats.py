@@ -6,8 +6,8 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kprof.errors import UsageError
-from kprof.files import writing
+from kprof.errors import FileAccessError, UsageError
+from kprof.files import explain, writing, writing_folder
 
 if TYPE_CHECKING:
     from kprof.capture.model import Capture
@@ -53,15 +53,22 @@ def target_for(dump: str, form: str) -> str:
     return str(Path("dump" if dump == "-" else dump).with_suffix(chosen.suffix))
 
 
-def export(capture: Capture, names: NameFile, form: str, target: Path | str) -> None:
+def export(
+    capture: Capture, names: NameFile, form: str, target: Path | str, *, force: bool = False
+) -> None:
     """Write `capture` to `target` in the format `form`; ``-`` is the standard output.
 
     The memory that it takes does not grow with the capture.
 
+    Parameters
+    ----------
+    force
+        Write a format that is a folder into one that holds other files.
+
     Raises
     ------
     UsageError
-        The format is a folder, and `target` the standard output.
+        The format is a folder, and `target` the standard output, or a folder of other files.
     MissingExtraError
         The format needs a package that is not installed.
     FileAccessError
@@ -75,7 +82,24 @@ def export(capture: Capture, names: NameFile, form: str, target: Path | str) -> 
     if chosen.folder:
         if str(target) == "-":
             raise UsageError(f"the format {form} is a folder of files; name it with -o FOLDER")
-        write(stream, Path(target))
+        _check_folder(Path(target), form, force)
+        with writing_folder(target) as folder:
+            write(stream, folder)
         return
     with writing(target) as out:
         write(stream, out)
+
+
+def _check_folder(target: Path, form: str, force: bool) -> None:
+    """Refuse a folder with anything in it that is no earlier export of this format."""
+    try:
+        held = sorted(path.name for path in target.iterdir()) if target.is_dir() else []
+        about = target / "metadata"
+        ours = held == ["events", "metadata"] and b'tracer_name = "kprof"' in about.read_bytes()
+    except OSError as error:
+        raise FileAccessError(explain(target, "read", error)) from error
+    if held and not ours and not force:
+        raise UsageError(
+            f"{target}: is a folder with other files in it ({held[0]}), and no {form} trace of "
+            "kprof (name a new folder, or --force)"
+        )

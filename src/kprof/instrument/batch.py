@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kprof.errors import FileAccessError, InstrumentError, UsageError
-from kprof.files import explain, read_bytes, writing
-from kprof.instrument.edits import has_edits, remove_edits
+from kprof.files import explain, is_there, read_bytes, spare_foreign, spare_inputs, writing
+from kprof.instrument.edits import Edit, apply_edits, has_edits, remove_edits
 from kprof.instrument.header import profile_names
 from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor
@@ -28,6 +28,7 @@ from kprof.instrument.verify import Verified, verify
 from kprof.names import FIRST_TAG, Function, Modifier, NameEntry, allocate, allocate_functions
 
 _FILES_AT_ONCE = 200
+_MARK = "\xef\xbb\xbf"  # byte order mark of UTF-8
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,31 @@ def write_copies(done: Sequence[Instrumented], folder: Path) -> list[Path]:
     for start in range(0, len(done), _FILES_AT_ONCE):
         with contextlib.ExitStack() as stack:
             for item, target in list(zip(done, targets, strict=True))[start:][:_FILES_AT_ONCE]:
-                stack.enter_context(writing(target)).write(encode(item.after))
+                stack.enter_context(writing(target)).write(encode(_copy(item.after)))
     return targets
+
+
+def _copy(text: str) -> str:
+    """The text of a copy: one without triggers has an empty edit, so that it is known as a copy."""
+    if has_edits(text):
+        return text
+    return apply_edits(text, [Edit(len(_MARK) if text.startswith(_MARK) else 0, 0, "")])
+
+
+def check_copies(paths: Sequence[Path], folder: Path, *, force: bool) -> None:
+    """Refuse copies that would replace what is no copy; their folders are made.
+
+    Raises
+    ------
+    UsageError
+        A file of another origin has the place of a copy and not `force`, or as `output_paths`.
+    FileAccessError
+    """
+    for target in output_paths(paths, folder):
+        spare_inputs(target, paths)
+        if is_there(target, "write") and has_edits(decode(read_bytes(target))):
+            continue
+        spare_foreign(target, lambda _: False, "instrumented copy", force=force)
 
 
 def output_paths(paths: Sequence[Path], folder: Path) -> list[Path]:

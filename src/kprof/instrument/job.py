@@ -14,6 +14,7 @@ from kprof.files import is_there, write_bytes, write_text
 from kprof.instrument.batch import (
     Instrumented,
     Options,
+    check_copies,
     instrument_files,
     output_paths,
     restore,
@@ -47,6 +48,7 @@ class Job:
     compiler: str | None = None
     options: Sequence[str] = ()
     compile_commands: str | None = None
+    force: bool = False
     diff: bool = False
     un_instrument: bool = False
     progress: Callable[[str, int, int], None] = lambda what, done, total: None  # noqa: ARG005
@@ -94,7 +96,9 @@ def run(job: Job) -> Outcome:
     if job.files:
         assert job.output is not None
         if job.output != "-":
-            output_paths(job.files, Path(job.output))  # before the name file is touched
+            check_copies(
+                job.files, Path(job.output), force=job.force
+            )  # before the name file is touched
         elif len(job.files) != 1:
             raise UsageError("-o - takes one source file; expected a folder for several")
         with tempfile.TemporaryDirectory() as folder:

@@ -94,6 +94,8 @@ def allocate_functions(
 def _allocate(
     path: Path, wanted: Sequence[Function], first_tag: int, modifier: Modifier
 ) -> dict[Function, NameEntry]:
+    if str(path) == "-":
+        raise UsageError("-: a name file is read and appended to; expected the name of a file")
     if first_tag % 2 or not 2 <= first_tag < MAX_TAG:
         raise UsageError(
             f"the first tag is {first_tag}; expected an even number from 2 to {MAX_TAG - 1}"
