@@ -339,6 +339,8 @@ class Trial:
                 else:
                     self.leave(stack, event)
                     ended = event.name == leaver
+                if event.modifier == "!" and number == begin:
+                    owed, self.shown = None, 0  # the exit of a `!` comes whatever goes on
             if ended:
                 break
         if owed and self.shown == 0 and ended:
