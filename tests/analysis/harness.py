@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,9 +23,7 @@ MARKS = "user" in Ledger._fields
 
 def library(kernel: Kernel, *, known: bool = False) -> Books:
     """The calls and the ledger that kprof finds; `known`: with the kernel's call knowledge."""
-    text = kernel.program.calls_text() if known else ""
-    run = run_of(kernel.ticks, kernel.tags, kernel.names, text, kernel.options.clock_hz)
-    lines = run.timeline
+    lines = run_kernel(kernel, known).timeline
     own = {"%": "user", "~": "idle"}
     books = Books()
     rows: list[Call] = []
@@ -53,6 +51,49 @@ def library(kernel: Kernel, *, known: bool = False) -> Books:
     return books
 
 
+def summary_differences(kernel: Kernel, *, known: bool = False) -> list[str]:
+    """How the figures of the summary differ from the kernel's truth, function by function."""
+    truth, summary = kernel.truth, run_kernel(kernel, known).summary
+    found = {
+        row.entry.name: (row.calls, row.net, row.elapsed, row.max, row.avg, row.min)
+        for row in summary.functions
+        if row.calls or row.net
+    }
+    names = {call.name for call in truth.calls} | {c.name for c in truth.orphans if c.net}
+    said = []
+    for name in sorted(names | found.keys()):
+        calls = [call for call in truth.calls if call.name == name]
+        if any(call.own != "net" for call in calls) or name in ("user", "idle_loop"):
+            continue
+        orphans = sum(call.net for call in truth.orphans if call.name == name)
+        outer = [call for call in calls if not any(c.name == name for c in _around(call))]
+        done = [call.net for call in calls if call.exit is not None]
+        expected = (
+            len(calls),
+            sum(call.net for call in calls) + orphans,
+            sum(call.elapsed for call in outer) + orphans,
+            max(done, default=None),
+            sum(done) // len(done) if done else None,
+            min(done, default=None),
+        )
+        kept = 6 if kernel.program.leaves(name) else 3
+        if found.get(name, ())[:kept] != expected[:kept]:
+            said.append(f"summary of {name}: found {found.get(name)}, is {expected}")
+    return said
+
+
+def _around(call: Call) -> Iterator[Call]:
+    while call.parent:
+        call = call.parent
+        yield call
+
+
+def run_kernel(kernel: Kernel, known: bool = False) -> kprof.api.Run:
+    """The kernel's capture as a user has it; `known`: its call knowledge lies beside the names."""
+    text = kernel.program.calls_text() if known else ""
+    return run_of(kernel.ticks, kernel.tags, kernel.names, text, kernel.options.clock_hz)
+
+
 def run_of(
     ticks: Iterable[int], tags: Iterable[int], names: str, calls: str = "", hz: int = 1_000_000
 ) -> kprof.api.Run:
@@ -67,5 +108,6 @@ def run_of(
         dump = Path(folder) / "dump.kpr"
         write_capture(dump, capture)
         run = kprof.api.load(dump, path)
-        run.timeline  # noqa: B018 (the file is gone after)
+        assert run.timeline
+        assert run.summary  # the files are gone after
         return run

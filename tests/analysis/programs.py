@@ -114,6 +114,10 @@ class Program:
             lines.append(f"task/4096@{self.options.tasks + 1}")
         return "\n".join(lines) + "\n", tags
 
+    def leaves(self, name: str) -> bool:
+        """Has this function an exit trigger?"""
+        return {"sw_sys": self.options.out_exit, "sw_task": self.options.in_exit}.get(name, True)
+
     def calls_text(self) -> str:
         """The call knowledge as the file beside the name file."""
         lines = ["# kprof calls 1"]
@@ -173,7 +177,7 @@ def random_options(seed: int, *, marks: bool, known: bool = True, cut: bool = Tr
         mark_gap=source.choice((0, 0, 3000)),
         unknown=source.choice((0, 0.02)),
         handlers=source.random() < 0.5,
-        start=source.choice((0, 50, 137, 333)) if cut and style != "far" else 0,
+        start=source.choice((0, 50, 137, 333)) if cut and style not in ("far", "direct") else 0,
         events=source.choice((60, 400)),
         clock_hz=source.choice((1_000_000, 1_000_000, 10_000_000)),
     )

@@ -186,8 +186,7 @@ class Recorder:
         me.suspended = self.fired
         self.current = task
         task.since, task.since_event = self.last, number
-        exits = {"sw_sys": self.options.out_exit, "sw_task": self.options.in_exit}
-        if task.stack and not exits.get(task.stack[-1].name, True):
+        if task.stack and not self.program.leaves(task.stack[-1].name):
             self.close(task, number, silent=True)
 
     def detach(self, me: Task) -> None:
