@@ -158,7 +158,7 @@ def build(folder: Path, compiler: str, way: Way) -> Path:
     source.write_text(WORK)
     if way.target:
         options = Options(find_target(way.target), folder / "work.names")
-        text = instrument_files([source], options)[0].after
+        text = instrument_files([source], options).done[0].after
         source.write_text(text, encoding="latin-1")
     paths = [folder / "boot.S", folder / "harness.c", *(folder / name for name, _ in way.support)]
     texts = [BOOT, HARNESS, *(text for _, text in way.support)]

@@ -14,7 +14,7 @@ from kprof.instrument.batch import output_paths
 from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.source import plant, scan_source
 from kprof.instrument.targets import find_target
-from kprof.instrument.verify import verify
+from kprof.instrument.verify import Verifier
 from kprof.names import read_names
 
 COUNTER = """
@@ -95,7 +95,7 @@ def test_a_macro_that_opens_the_body_and_declares_its_va_list(tmp_path: Path) ->
         "MADE(g) { x = 1; } x = 2; return x; }\n"
     )
     scan = scan_source(path.read_text(), str(path))
-    seen = verify(scan, path, Preprocessor(("gcc",)))
+    seen = Verifier(Preprocessor(("gcc",)), tmp_path / "k.names").verify(scan, path)
     assert [function.name for function in seen.scan.functions.values()] == ["f"]
     assert [skipped.name for skipped in seen.skipped] == ["g"]
 

@@ -46,7 +46,7 @@ def test_copies_and_names_are_written(folder: Path) -> None:
     done = kprof(folder, "x.c", "y.c", "-o", "build", "--names", "k.names")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "kprof: 2 functions of 2 files have triggers\n"
-    assert files(folder) == {"x.c", "y.c", "build/x.c", "build/y.c", "k.names"}
+    assert files(folder) == {"x.c", "y.c", "build/x.c", "build/y.c", "k.names", "k.names.calls"}
     entries = read_names(folder / "k.names").entries
     assert [(entry.name, entry.value) for entry in entries] == [("f", 1024), ("y.c:f", 1026)]
     assert (folder / "x.c").read_text() == SOURCE

@@ -71,7 +71,7 @@ def listing(source: str, strategy: str, folder: Path, *options: str) -> tuple[st
     path.write_text(source + "\n")
     names = folder / "unit.names"
     target = find_target("m68k", strategy=strategy)
-    (done,) = instrument_files([path], Options(target, names))
+    (done,) = instrument_files([path], Options(target, names)).done
     assert not done.skipped
     copy = folder / "copy.c"
     copy.write_bytes(encode(done.after))

@@ -45,6 +45,12 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
 @click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
 @click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
+@click.option("--min-statements", type=int, default=0, metavar="N", help="Not smaller functions.")
+@click.option("--leaf", type=click.Choice(["keep", "skip"]), default="keep",
+              help="Whether functions that call nothing have triggers.")  # fmt: skip
+@click.option("--no-inline", is_flag=True, help="Not functions that are declared inline.")
+@click.option("--only-called-from", multiple=True, metavar="PATTERN",
+              help="Only what these can call, by any way, and these.")  # fmt: skip
 @click.option("--first-tag", type=int, default=1024, show_default=True, help="In a new name file.")
 @click.option("--header", metavar="FILE", help="Write the header with PROFILE(name) here.")
 @preprocessor_option("-I", "FOLDER")
@@ -70,6 +76,10 @@ def command(
     strategy: str | None,
     only: tuple[str, ...],
     exclude: tuple[str, ...],
+    min_statements: int,
+    leaf: str,
+    no_inline: bool,
+    only_called_from: tuple[str, ...],
     first_tag: int,
     header: str | None,
     compile_commands: str | None,
@@ -97,6 +107,7 @@ def command(
     from kprof.cli.output import check_output
     from kprof.errors import UsageError
     from kprof.instrument.job import Job, run
+    from kprof.instrument.select import Selection
 
     if header is not None:
         if header == "-" and output == "-":
@@ -113,8 +124,9 @@ def command(
         base=base,
         shift=shift,
         strategy=strategy,
-        only=only,
-        exclude=exclude,
+        selection=Selection(
+            only, exclude, min_statements, leaf == "keep", not no_inline, only_called_from
+        ),
         first_tag=first_tag,
         header=header,
         compiler=cc,
@@ -132,4 +144,4 @@ def command(
     click.echo(result.output, nl=False)
     for line in result.notices:
         click.echo(f"kprof: {line}", err=True)
-    return 1 if strict and result.missed else 0
+    return 1 if result.refused or (strict and result.missed) else 0

@@ -1,16 +1,17 @@
 """Source mode over files: from sources and a name file to instrumented copies.
 
-All the sources are read and scanned before anything is written; with a problem in one of them,
-nothing is.
+All the sources are read before anything is written; with an error in one of them, nothing is. A
+file that source mode cannot read is refused by itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
 from pathlib import Path
 
 from kprof.errors import FileAccessError, InstrumentError, UsageError
@@ -19,16 +20,21 @@ from kprof.instrument.edits import Edit, apply_edits, has_edits, remove_edits
 from kprof.instrument.header import profile_names
 from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor
+from kprof.instrument.reaching import node, reached_from
+from kprof.instrument.reading import Memory, NoTree
 from kprof.instrument.select import Selection, attribute_reason
 from kprof.instrument.shadow import decode, encode
-from kprof.instrument.source import Scan, plant, scan_source
-from kprof.instrument.syntax import syntax_problems
+from kprof.instrument.source import ClosedElsewhereError, plant, scan_source
 from kprof.instrument.targets import Target
-from kprof.instrument.verify import Verified, verify
+from kprof.instrument.verify import Verified, Verifier, placeholder
 from kprof.names import FIRST_TAG, Function, Modifier, NameEntry, allocate, allocate_functions
+from kprof.names.calls import FunctionFacts, update_calls
+from kprof.names.store import file_of_names
 
 _FILES_AT_ONCE = 200
 _MARK = "\xef\xbb\xbf"  # byte order mark of UTF-8
+_WORTH_PROCESSES = 200_000
+"""Bytes of source text from which on a second process is sooner done than started."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Instrumented:
     planted
         The entries of the functions that have triggers, in the order of the text.
     skipped
-        The functions that do not.
+        The functions that do not, and those that were planted without the parser.
     unseen
         Why no preprocessor could read it, or "": then macros were guessed at.
     """
@@ -68,16 +74,26 @@ class Options:
     inline: bool = False
     preprocessor: Preprocessor | None = None
     commands: Mapping[Path, Preprocessor] = field(default_factory=dict)
+    memory: Memory | None = None
     workers: int = 2
     progress: Callable[[str, int, int], None] = lambda what, done, total: None  # noqa: ARG005
 
-    def preprocessor_of(self, path: Path) -> Preprocessor | None:
-        """What the file is preprocessed with, or None."""
+    def verifier(self, path: Path) -> Verifier:
+        """How this file is read."""
         absolute = Path(os.path.normpath(path.absolute()))
-        return self.commands.get(absolute, self.preprocessor)
+        preprocessor = self.commands.get(absolute, self.preprocessor)
+        return Verifier(preprocessor, self.names, self.memory)
 
 
-def instrument_files(paths: Sequence[Path], options: Options) -> list[Instrumented]:
+@dataclass(frozen=True)
+class Batch:
+    """What became of the sources: those with triggers, and why others have none."""
+
+    done: tuple[Instrumented, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def instrument_files(paths: Sequence[Path], options: Options) -> Batch:
     """Instrument these sources in memory, allocating what the name file lacks.
 
     Raises
@@ -86,62 +102,74 @@ def instrument_files(paths: Sequence[Path], options: Options) -> list[Instrument
         With the problems of all of them; the name file is as it was.
     NameFileError, FileAccessError
     """
-    scans: list[tuple[Path, Scan]] = []
+    examined: list[tuple[Path, Verified]] = []
     problems: list[str] = []
-    for number, path in enumerate(paths, 1):
+    refused: list[str] = []
+    for number, (path, found) in enumerate(zip(paths, _examine(paths, options), strict=True), 1):
         options.progress("read", number, len(paths))
-        try:
-            scan = scan_source(decode(read_bytes(path)), str(path))
-            wrong = [f"{path}:{line}: {what}" for line, what in _syntax_problems(scan)]
-            preprocessor = options.preprocessor_of(path) if wrong else None
-            if preprocessor is None or not preprocessor.accepts(path):
-                problems += wrong
-            scans.append((path, scan))
-        except InstrumentError as error:
-            problems.extend(error.problems)
+        if isinstance(found, ClosedElsewhereError):
+            refused += found.problems
+        elif isinstance(found, InstrumentError):
+            problems += found.problems
+        else:
+            problems += [f"{path}:{line}: {what}" for line, what in found.errors]
+            examined.append((path, found))
     if problems:
         raise InstrumentError(problems)
-    seen = _verified(scans, options)
-    wanted = [_wanted(verified, options.selection) for verified in seen]
+    reached = reached_from(options.selection.called_from, [found for _, found in examined])
+    wanted = [_wanted(verified, options.selection, reached) for _, verified in examined]
     entries = allocate_functions(
         options.names,
         [function for functions, _ in wanted for function in functions.values()],
         first_tag=options.first_tag,
     )
     if options.inline:
-        inline = [name for _, scan in scans for name in profile_names(scan.shadow.code)]
+        code = (verified.scan.shadow.code for _, verified in examined)
+        inline = [name for text in code for name in profile_names(text)]
         allocate(options.names, inline, first_tag=options.first_tag, modifier=Modifier.INLINE)
-    return [
+    for (path, verified), (functions, _) in zip(examined, wanted, strict=True):
+        named = {placeholder(b): entries[function].name for b, function in functions.items()}
+        update_calls(options.names, str(path), _named(verified, named, options.names))
+    done = [
         _instrument(path, verified, parts, entries, options.target)
-        for (path, _), verified, parts in zip(scans, seen, wanted, strict=True)
+        for (path, verified), parts in zip(examined, wanted, strict=True)
     ]
+    return Batch(tuple(done), tuple(refused))
 
 
-def _syntax_problems(scan: Scan) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
-    seen: set[int] = set()
-    for code, functions in scan.ways:
-        new = [function for function in functions if function.brace not in seen]
-        seen.update(function.brace for function in new)
-        found += syntax_problems(scan.shadow, code, new)
-    return sorted(set(found))
+def _examine(paths: Sequence[Path], options: Options) -> Iterator[Verified | InstrumentError]:
+    """Each file read, preprocessed and parsed, in their order; several at once in processes."""
+    jobs = [(path, options.verifier(path)) for path in paths]
+    size = sum(path.stat().st_size for path in paths if path.exists())
+    if len(jobs) == 1 or options.workers == 1 or size < _WORTH_PROCESSES:
+        yield from map(_examine_one, jobs)
+        return
+    with ProcessPoolExecutor(options.workers, get_context("fork")) as pool:
+        yield from pool.map(_examine_one, jobs)
 
 
-def _verified(scans: Sequence[tuple[Path, Scan]], options: Options) -> list[Verified]:
-    done = 0
+def _examine_one(job: tuple[Path, Verifier]) -> Verified | InstrumentError:
+    path, verifier = job
+    try:
+        return verifier.verify(scan_source(decode(read_bytes(path)), str(path)), path)
+    except InstrumentError as error:
+        return error
 
-    def one(item: tuple[Path, Scan]) -> Verified:
-        nonlocal done
-        path, scan = item
-        done += 1
-        options.progress("preprocessed", done, len(scans))
-        preprocessor = options.preprocessor_of(path)
-        return verify(scan, path, preprocessor) if preprocessor else Verified(scan)
 
-    if len(scans) == 1:
-        return [one(scans[0])]
-    with ThreadPoolExecutor(options.workers) as pool:
-        return list(pool.map(one, scans))
+def _named(verified: Verified, named: dict[str, str], names: Path) -> Iterator[FunctionFacts]:
+    """The facts of a source with the names that its functions have in the name file."""
+    for brace, function in verified.scan.functions.items():
+        if placeholder(brace) not in named:
+            static = function.head.static or function.outer is not None
+            file = f"{file_of_names(verified.scan.path, names)}:" if static else ""
+            named[placeholder(brace)] = f"{file}{function.name}"
+
+    def of(words: frozenset[str]) -> frozenset[str]:
+        return frozenset(named.get(word, word) for word in words)
+
+    for facts in verified.facts:
+        name = named.get(facts.name, facts.name)
+        yield replace(facts, name=name, calls=of(facts.calls), addresses=of(facts.addresses))
 
 
 def write_copies(done: Sequence[Instrumented], folder: Path) -> list[Path]:
@@ -226,7 +254,9 @@ def restore(path: Path) -> tuple[str, str]:
     return text, remove_edits(text)
 
 
-def _wanted(verified: Verified, selection: Selection) -> tuple[dict[int, Function], list[Skipped]]:
+def _wanted(
+    verified: Verified, selection: Selection, reached: Collection[str] | None
+) -> tuple[dict[int, Function], list[Skipped]]:
     scan = verified.scan
     wanted: dict[int, Function] = {}
     skipped: list[Skipped] = []
@@ -235,12 +265,15 @@ def _wanted(verified: Verified, selection: Selection) -> tuple[dict[int, Functio
         skipped.append(replace(item, reason=reason, wanted=True) if reason else item)
     for brace, function in scan.functions.items():
         reason = selection.reason(function.name, scan.path)
-        by_user = bool(reason)
-        reason = reason or attribute_reason(
-            function.head, (verified.declared or {}).get(function.head.name, frozenset())
-        )
+        reason = reason or selection.structure_reason(verified.readings[brace])
+        if not reason and reached is not None and node(scan, function) not in reached:
+            reason = f"not called from {' or '.join(selection.called_from)}"
+        mine = bool(reason)
+        if not reason:
+            declared = verified.declared.get(function.head.name, frozenset())
+            reason, mine = attribute_reason(function.head, declared)
+        reason = reason or verified.unplantable.get(brace, "")
         if reason:
-            mine = by_user or "no_instrument" in reason
             skipped.append(scan.skip(function, reason, wanted=mine))
         else:
             static = function.head.static or function.outer is not None
@@ -261,20 +294,23 @@ def _instrument(
     planted: dict[int, NameEntry] = {}
     for brace, function in functions.items():
         entry = entries[function]
-        hidden = (verified.hidden_returns or {}).get(brace, 0)
+        unreturnable = verified.unreturnable.get(brace, "")
         if entry.value == 0 or entry.exit_tag is None:
             reason = "value 0" if entry.value == 0 else "an inline trigger has its name"
             why = f"{reason} in the name file"
             skipped.append(scan.skip(scan.functions[brace], why, wanted=entry.value == 0))
-        elif hidden and target.plants and target.strategy == "returns":
-            why = f"{hidden} of its returns come out of macros (the cleanup strategy covers them)"
-            skipped.append(scan.skip(scan.functions[brace], why))
+        elif unreturnable and target.plants and target.strategy == "returns":
+            skipped.append(scan.skip(scan.functions[brace], unreturnable))
         else:
             tags[brace] = entry.value
             planted[brace] = entry
     after, failed = plant(scan, tags, target)
     for brace in failed:
         planted.pop(brace, None)
+    for brace in planted:
+        reading = verified.readings[brace]
+        if isinstance(reading, NoTree):
+            skipped.append(scan.skip(scan.functions[brace], reading.reason, planted=True))
     everything = tuple(sorted([*skipped, *failed.values()], key=lambda item: item.line))
     return Instrumented(
         path, scan.shadow.raw, after, tuple(planted.values()), everything, verified.problem

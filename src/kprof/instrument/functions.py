@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kprof.instrument.heads import Head, parse_head
@@ -234,6 +234,11 @@ def _next_block(code: str, position: int, end: int) -> re.Match[str] | None:
     plain = _BLOCK_BEHIND_PARENTHESES.search(code, position, end)
     old = _BLOCK_BEHIND_SEMICOLON.search(code, position, plain.start() if plain else end)
     return old or plain
+
+
+def nested_in(function: Function, functions: Iterable[Function]) -> list[Function]:
+    """Those among these functions that stand directly in this one."""
+    return [f for f in functions if f.outer is not None and f.outer.brace == function.brace]
 
 
 def matching_brace(code: str, brace: int) -> int:

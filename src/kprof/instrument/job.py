@@ -6,12 +6,13 @@ import difflib
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kprof.errors import FileAccessError, UsageError
 from kprof.files import is_there, write_bytes, write_text
 from kprof.instrument.batch import (
+    Batch,
     Instrumented,
     Options,
     check_copies,
@@ -23,10 +24,13 @@ from kprof.instrument.batch import (
 from kprof.instrument.header import profile_header
 from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor, find_compiler, read_compile_commands
+from kprof.instrument.reading import user_memory
 from kprof.instrument.select import Selection
 from kprof.instrument.shadow import encode
 from kprof.instrument.targets import Target, find_target
 from kprof.names import FIRST_TAG, NameFile, read_names
+
+_MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,7 @@ class Job:
     base: str | None = None
     shift: int | None = None
     strategy: str | None = None
-    only: Sequence[str] = ()
-    exclude: Sequence[str] = ()
+    selection: Selection = field(default_factory=Selection)
     first_tag: int = FIRST_TAG
     header: str | None = None
     compiler: str | None = None
@@ -65,12 +68,16 @@ class Outcome:
     notices
         Lines for the user.
     missed
-        Functions that have no triggers although nobody asked for that.
+        Functions that have no triggers although nobody asked for that, or that were planted without
+        the parser.
+    refused
+        Why whole files were left out.
     """
 
     output: bytes = b""
     notices: tuple[str, ...] = ()
     missed: tuple[Skipped, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 def run(job: Job) -> Outcome:
@@ -92,7 +99,7 @@ def run(job: Job) -> Outcome:
         raise UsageError("no folder for the copies; expected -o FOLDER (or --diff)")
     if job.diff:
         return _diff(job, target)
-    done: list[Instrumented] = []
+    batch = Batch()
     if job.files:
         assert job.output is not None
         if job.output != "-":
@@ -102,16 +109,16 @@ def run(job: Job) -> Outcome:
         elif len(job.files) != 1:
             raise UsageError("-o - takes one source file; expected a folder for several")
         with tempfile.TemporaryDirectory() as folder:
-            done = instrument_files(job.files, _options(job, target, job.names, Path(folder)))
+            batch = instrument_files(job.files, _options(job, target, job.names, Path(folder)))
     output = b""
     if job.output == "-":
-        output = encode(done[0].after)
-    elif done:
-        write_copies(done, Path(str(job.output)))
+        output = encode("".join(item.after for item in batch.done))
+    elif batch.done:
+        write_copies(batch.done, Path(str(job.output)))
     if job.header:
         names = read_names(job.names) if is_there(job.names) else NameFile()
         write_text(job.header, profile_header(names.entries, target))
-    return Outcome(output, tuple(_notices(done, job, target)), _missed(done))
+    return _outcome(output, batch, job, target)
 
 
 def _options(job: Job, target: Target, names: Path, folder: Path) -> Options:
@@ -125,11 +132,12 @@ def _options(job: Job, target: Target, names: Path, folder: Path) -> Options:
     return Options(
         target,
         names,
-        Selection(job.only, job.exclude),
+        job.selection,
         job.first_tag,
         job.header is not None,
         Preprocessor((*compiler, *preprocessor_options)) if compiler else None,
         read_compile_commands(Path(job.compile_commands)) if job.compile_commands else {},
+        memory=user_memory(),
         progress=job.progress,
     )
 
@@ -140,9 +148,9 @@ def _diff(job: Job, target: Target) -> Outcome:
         names = Path(folder) / job.names.name
         if is_there(job.names):
             write_text(names, read_names(job.names).text)
-        done = instrument_files(job.files, _options(job, target, names, Path(folder)))
-    text = "".join(_unified(item) for item in done)
-    return Outcome(encode(text), tuple(_notices(done, job, target)), _missed(done))
+        batch = instrument_files(job.files, _options(job, target, names, Path(folder)))
+    text = "".join(_unified(item) for item in batch.done)
+    return _outcome(encode(text), batch, job, target)
 
 
 def _lines(text: str) -> list[str]:
@@ -181,23 +189,32 @@ def _restore(job: Job) -> Outcome:
     return Outcome(notices=(f"{len(texts)} sources restored in {job.output}",))
 
 
-def _missed(done: Sequence[Instrumented]) -> tuple[Skipped, ...]:
-    return tuple(item for one in done for item in one.skipped if not item.wanted)
+def _outcome(output: bytes, batch: Batch, job: Job, target: Target) -> Outcome:
+    missed = tuple(item for one in batch.done for item in one.skipped if not item.wanted)
+    notices = [*batch.refused, *(_notices(batch.done, missed, job, target) if batch.done else ())]
+    return Outcome(output, tuple(notices), missed, batch.refused)
 
 
-def _notices(done: Sequence[Instrumented], job: Job, target: Target) -> list[str]:
-    if not done:
-        return []
-    missed = _missed(done)
-    lines = [str(item) for item in missed]
+def _notices(
+    done: Sequence[Instrumented], missed: Sequence[Skipped], job: Job, target: Target
+) -> list[str]:
+    without = [item for item in missed if not item.planted]
+    lines = [str(item) for item in without]
     planted = [entry for one in done for entry in one.planted]
-    left = sum(len(one.skipped) for one in done) - len(missed)
+    left = sum(item.wanted for one in done for item in one.skipped)
     counts = [f"{len(planted)} functions of {len(done)} files have triggers"]
     if left:
         counts.append(f"{left} left out as asked")
-    if missed:
-        counts.append(f"{len(missed)} without, see above")
+    if without:
+        counts.append(f"{len(without)} without, see above")
     lines.append(", ".join(counts))
+    unparsed = [item for item in missed if item.planted]
+    if unparsed:
+        some = ", ".join(
+            f"{item.file}:{item.line}: {item.name}" for item in unparsed[:_MOST_LISTED]
+        )
+        more = f" and {len(unparsed) - _MOST_LISTED} more" * (len(unparsed) > _MOST_LISTED)
+        lines.append(f"{len(unparsed)} functions read without the parser: {some}{more}")
     unseen = [one for one in done if one.unseen]
     if unseen:
         lines.append(

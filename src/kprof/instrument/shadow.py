@@ -10,7 +10,7 @@ Text is the bytes of a file as Latin-1: one character a byte, whatever the encod
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,6 +78,14 @@ class Shadow:
     def line(self, offset: int) -> int:
         """The line, from 1, in `raw` of an offset in `joined`."""
         return self.raw.count("\n", 0, self.place(offset, before=False)) + 1
+
+    def offset_of_line(self, line: int) -> int:
+        """The offset in `joined` of the first character of a line, from 1, in `raw`."""
+        start = 0
+        for _ in range(line - 1):
+            start = self.raw.find("\n", start) + 1
+        everything = range(len(self.joined) + 1)
+        return bisect_left(everything, start, key=lambda at: self.place(at, before=False))
 
 
 def shadow_of(raw: str) -> Shadow:

@@ -7,6 +7,7 @@ numbers: what has to stand before the first function goes onto a line that is th
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,15 @@ from kprof.instrument.listing import Skipped
 from kprof.instrument.shadow import Shadow, foreign, shadow_of
 from kprof.instrument.strategy import CannotPlant, function_edits, prologue
 from kprof.instrument.targets import Target
+
+_INCLUDE = re.compile(r"\s*#\s*include\b")
+# Words that stand in functions only: before one of these a macro has opened a body.
+_IN_FUNCTIONS = re.compile(r"\b(?:return|if|else|for|while|do|switch|break|continue|goto)\b")
+_CODE = re.compile(r"\S")
+
+
+class ClosedElsewhereError(InstrumentError):
+    """A brace is closed in an included file: source mode cannot read this file."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,10 @@ class Scan:
         Each way through the text as its functions and its shadow text.
     boundaries
         For each way the offsets at which its declarations at file scope begin, ascending.
+    made
+        Offsets at which functions stand that a macro makes.
+    expanded
+        A preprocessor has read the text: `made` is all that macros hide.
     """
 
     path: str
@@ -45,6 +59,8 @@ class Scan:
     functions: Mapping[int, Function]
     ways: Sequence[tuple[str, Sequence[Function]]]
     boundaries: Sequence[Sequence[int]]
+    made: Sequence[int] = ()
+    expanded: bool = False
 
     def with_functions(self, functions: Mapping[int, Function]) -> Scan:
         """The scan with these functions in place of its own; what is not among them is gone."""
@@ -58,9 +74,11 @@ class Scan:
         """The line of a function's name."""
         return self.shadow.line(function.head.offset)
 
-    def skip(self, function: Function, reason: str, *, wanted: bool = False) -> Skipped:
-        """This function as one without triggers; `wanted` that way by the user."""
-        return Skipped(function.name, self.path, self.line(function), reason, wanted)
+    def skip(
+        self, function: Function, reason: str, *, wanted: bool = False, planted: bool = False
+    ) -> Skipped:
+        """This function as one to list (see `Skipped`)."""
+        return Skipped(function.name, self.path, self.line(function), reason, wanted, planted)
 
 
 def scan_source(raw: str, path: str) -> Scan:
@@ -68,6 +86,8 @@ def scan_source(raw: str, path: str) -> Scan:
 
     Raises
     ------
+    ClosedElsewhereError
+        A brace of it is closed in an included file.
     InstrumentError
         It has triggers already, or its brackets or directives do not match.
     """
@@ -99,8 +119,16 @@ def scan_source(raw: str, path: str) -> Scan:
         for function in found:
             functions.setdefault(function.brace, function)
     if problem is not None and not ways:
-        line = shadow.line(problem.args[0])
-        raise InstrumentError([f"{path}:{line}: syntax error: this {{ has no matching }}"])
+        where = f"{path}:{shadow.line(problem.args[0])}"
+        if any(
+            _INCLUDE.match(shadow.joined, *directive)
+            for directive in shadow.directives
+            if directive[0] > problem.args[0]
+        ):
+            raise ClosedElsewhereError(
+                [f"{where}: the {{ here is closed in a file that is included (kprof cc can do it)"]
+            )
+        raise InstrumentError([f"{where}: syntax error: this {{ has no matching }}"])
     return Scan(path, shadow, branches, dict(sorted(functions.items())), ways, boundaries)
 
 
@@ -141,16 +169,20 @@ def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, Map
 
 def _top_edit(scan: Scan, text: str) -> Edit:
     """Put `text` at file scope before every function, on no condition that one is not on."""
-    functions = list(scan.functions.values())
-    common = scan.branches.chain(functions[0].brace)
-    for function in functions[1:]:
-        chain = scan.branches.chain(function.brace)
+    first = min(function.start for function in scan.functions.values())
+    hidden = _IN_FUNCTIONS.search(scan.ways[0][0], 0, first)
+    offsets = [function.brace for function in scan.functions.values()] + list(scan.made)
+    common = scan.branches.chain(offsets[0])
+    for offset in offsets[1:]:
+        chain = scan.branches.chain(offset)
         same = 0
         while same < min(len(common), len(chain)) and common[same] is chain[same]:
             same += 1
         common = common[:same]
-    first = min(functions, key=lambda function: function.start)
-    for offset in _places(scan, first):
+    limit = min([first, *scan.made, *([hidden.start()] if hidden else [])])
+    places = _places(scan, limit)
+    # Where nobody knows what the macros hide, the first place is the safest.
+    for offset in places if scan.expanded else reversed(list(places)):
         chain = scan.branches.chain(offset)
         if chain == common[: len(chain)] and _at_file_scope(scan, offset):
             return Edit(scan.shadow.place(offset, before=False), 0, text + " ")
@@ -168,21 +200,21 @@ def _at_file_scope(scan: Scan, offset: int) -> bool:
     return True
 
 
-def _places(scan: Scan, first: Function) -> Iterator[int]:
-    """Offsets at file scope before the first function, nearest first."""
+def _places(scan: Scan, limit: int) -> Iterator[int]:
+    """Offsets at file scope before the declaration that holds the offset `limit`, nearest first."""
     code, joined = scan.shadow.code, scan.shadow.joined
     starts = [start for start, _ in scan.shadow.directives]
-    end = first.brace
-    for boundary in reversed([offset for offset in scan.boundaries[0] if offset <= first.start]):
-        token = end - len(code[boundary:end].lstrip())
-        line = token
+    end = len(code)
+    for boundary in reversed([offset for offset in scan.boundaries[0] if offset <= limit]):
+        found = _CODE.search(code, boundary, end)
+        token = line = found.start() if found else end
         while line >= boundary:
             if _is_free(scan, starts, line):
                 yield line
             line = joined.rfind("\n", boundary, line - 1) + 1 if line > boundary else -1
             if line == 0:
                 break
-        if boundary == 0 and _is_free(scan, starts, 0):
+        if boundary == 0 and token and _is_free(scan, starts, 0):
             yield 0
         end = boundary
 

@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 
+from kprof.instrument.declarations import Declarations
 from kprof.instrument.edits import Edit, apply_edits
-from kprof.instrument.functions import Function, find_functions
+from kprof.instrument.facts import function_facts, scope_facts
+from kprof.instrument.functions import Function, find_functions, nested_in
 from kprof.instrument.heads import parse_head
+from kprof.instrument.reading import Memory, NoTree, Reading, disagreement, read_functions
 from kprof.instrument.shadow import Shadow, native, shadow_of
 from kprof.instrument.strategy import CannotPlant, function_edits, prologue
 from kprof.instrument.targets import Target
+from kprof.names.calls import FunctionFacts
+from kprof.names.store import file_of_names
 
 _MARKER = re.compile(r'#(?:[ \t]*line)?[ \t]*(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)"([ \t0-9]*))?')
+_MUSTTAIL = re.compile(r"\b_*musttail_*\b")
 _PLANTED = re.compile(r"__cleanup__\s*\(\s*kprof_x\d+\s*\)|\bkprof_t\b\s*[);(]")
-_DECLARED_AWAY = re.compile(r"\b_*(no_instrument_function|naked)_*\b")
+_DECLARED = re.compile(r"\b(?:_*(?:no_instrument_function|naked|noreturn)_*|_Noreturn)\b")
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,9 @@ class Unit:
     places
         Where the name of each was written.
     declared
-        Attributes on earlier declarations that keep triggers out, by function name.
+        Attributes on declarations that matter to their functions, by function name.
+    declarations
+        What is declared at file scope, system headers included.
     planted
         It has triggers already.
     """
@@ -96,7 +106,68 @@ class Unit:
     functions: Mapping[int, Function]
     places: Mapping[int, Place]
     declared: Mapping[str, frozenset[str]]
+    declarations: Declarations
     planted: bool
+
+    def read(self, memory: Memory | None) -> dict[int, Reading | NoTree]:
+        """What the parser says of each function."""
+        types = self.declarations.types
+        return read_functions(self.shadow.code, self.functions.values(), types, memory)
+
+    def disagreement(self, function: Function, reading: Reading | NoTree) -> str:
+        """What the parser sees otherwise than the rules that found the function, or ""."""
+        if isinstance(reading, NoTree):
+            return ""
+        inner = nested_in(function, self.nested)
+        return disagreement(self.shadow.code, function, inner, reading)
+
+    @cached_property
+    def nested(self) -> list[Function]:
+        """The functions that stand in others."""
+        return [function for function in self.functions.values() if function.outer is not None]
+
+    def facts(
+        self,
+        readings: Mapping[int, Reading | NoTree],
+        keys: Mapping[int, str],
+        path: str,
+        names: Path | str,
+    ) -> list[FunctionFacts]:
+        """Who can call whom, for the call knowledge beside the name file `names`.
+
+        Parameters
+        ----------
+        keys
+            The names that functions have in the name file, by their ``{``; the others have none.
+        path
+            The source that the unit was made of.
+        """
+
+        def key(function: Function) -> str:
+            name = keys.get(function.brace)
+            if name is None and (function.head.static or function.outer):
+                return f"{file_of_names(self.places[function.brace].file, names)}:{function.name}"
+            return name or function.name
+
+        noreturn = {name for name, words in self.declared.items() if "noreturn" in words}
+        facts = function_facts(
+            self.shadow.code,
+            self.functions,
+            readings,
+            self.declarations,
+            key=key,
+            place=self.place,
+            noreturn=noreturn,
+        )
+        return [
+            scope_facts(self.declarations, self.functions.values(), key, path),
+            *facts,
+        ]
+
+    def place(self, function: Function) -> tuple[str, int]:
+        """The file and line that a function was written in."""
+        place = self.places[function.brace]
+        return place.file, place.line
 
 
 def scan_unit(raw: str) -> Unit:
@@ -111,13 +182,18 @@ def scan_unit(raw: str) -> Unit:
     lines = LineMap(shadow)
     functions: dict[int, Function] = {}
     places: dict[int, Place] = {}
-    for function in find_functions(shadow.code, expanded=True):
+    everything = find_functions(shadow.code, expanded=True)
+    for function in everything:
         place = lines.place(function.head.offset)
         if not place.system:
+            if "musttail" in raw and _MUSTTAIL.search(shadow.code, function.brace, function.end):
+                words = function.head.words | {"musttail"}
+                function = replace(function, head=replace(function.head, words=words))
             functions[function.brace] = function
             places[function.brace] = place
     planted = "kprof_" in raw and _PLANTED.search(shadow.code) is not None
-    return Unit(shadow, lines, functions, places, _declared(shadow.code), planted)
+    declarations = Declarations(shadow.code, everything)
+    return Unit(shadow, lines, functions, places, _declared(shadow.code), declarations, planted)
 
 
 def plant_unit(
@@ -133,13 +209,9 @@ def plant_unit(
     edits: list[Edit] = []
     planted: set[int] = set()
     failed: list[tuple[Function, str]] = []
-    nested: dict[int, list[Function]] = {}
-    for other in unit.functions.values():
-        if other.outer is not None:
-            nested.setdefault(other.outer.brace, []).append(other)
     for brace, tag in tags.items():
         function = unit.functions[brace]
-        inner = nested.get(brace, [])
+        inner = nested_in(function, unit.nested)
         try:
             edits += function_edits(unit.shadow, function, inner, tag, target)
             planted.add(tag)
@@ -165,11 +237,11 @@ def _first_token(unit: Unit, brace: int) -> int:
 
 
 def _declared(code: str) -> dict[str, frozenset[str]]:
-    """The functions that are declared, before their definition, with such an attribute."""
+    """The functions that are declared, apart from their definition, with such an attribute."""
     found: dict[str, frozenset[str]] = {}
-    if "no_instrument_function" not in code and "naked" not in code:
+    if not any(word in code for word in ("no_instrument_function", "naked", "oreturn")):
         return found
-    for match in _DECLARED_AWAY.finditer(code):
+    for match in _DECLARED.finditer(code):
         start = 1 + max(code.rfind(stop, 0, match.start()) for stop in ";{}")
         end = _next(code, match.end(), ";{")
         if end < len(code) and code[end] == ";":

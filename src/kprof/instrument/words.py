@@ -69,3 +69,69 @@ TYPE_WORDS = frozenset(
         "__complex__",
     ]
 )
+
+KEYWORDS = frozenset(
+    """
+    auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef
+    union unsigned void volatile while _Bool
+    """.split()  # noqa: SIM905
+)
+"""The keywords that pycparser is given as they are."""
+
+_PUNCTUATION = """
+    ( LPAREN  ) RPAREN  [ LBRACKET  ] RBRACKET  { LBRACE  } RBRACE  ; SEMI  , COMMA  . PERIOD
+    : COLON  ? CONDOP  ~ NOT  ! LNOT  < LT  > GT  = EQUALS  + PLUS  - MINUS  * TIMES  / DIVIDE
+    % MOD  & AND  | OR  ^ XOR  <<= LSHIFTEQUAL  >>= RSHIFTEQUAL  -> ARROW  ++ PLUSPLUS
+    -- MINUSMINUS  << LSHIFT  >> RSHIFT  <= LE  >= GE  == EQ  != NE  && LAND  || LOR
+    += PLUSEQUAL  -= MINUSEQUAL  *= TIMESEQUAL  /= DIVEQUAL  %= MODEQUAL  &= ANDEQUAL
+    |= OREQUAL  ^= XOREQUAL
+""".split()  # noqa: SIM905
+_OTHERWISE = frozenset("{ } : ? && [ ^ enum case default goto auto".split())  # noqa: SIM905
+PLAIN_TOKENS = {
+    word: kind
+    for word, kind in (
+        *zip(_PUNCTUATION[::2], _PUNCTUATION[1::2], strict=True),
+        *((word, f"_{word[1:].upper()}" if word == "_Bool" else word.upper()) for word in KEYWORDS),
+    )
+    if word not in _OTHERWISE
+}
+"""Words that mean to pycparser what they mean everywhere, and its names for them."""
+
+ALIASES = {
+    **dict.fromkeys(("__const", "__const__"), "const"),
+    **dict.fromkeys(("__volatile", "__volatile__"), "volatile"),
+    **dict.fromkeys(("__inline", "__inline__"), "inline"),
+    **dict.fromkeys(("__restrict", "__restrict__"), "restrict"),
+    **dict.fromkeys(("__signed", "__signed__"), "signed"),
+    **dict.fromkeys(("_Alignof", "alignof", "__alignof__", "__alignof"), "sizeof"),
+}
+"""Other spellings of keywords; an alignment is a constant as a size is."""
+
+INTEGER_TYPES = frozenset({"__auto_type", "__int128", "__int128_t", "__builtin_va_list"})
+REAL_TYPES = frozenset(
+    """
+    _Float16 _Float32 _Float64 _Float128 _Float32x _Float64x __float128 __float80 __ibm128
+    __bf16 __fp16 _Decimal32 _Decimal64 _Decimal128
+    """.split()  # noqa: SIM905
+)
+DROPPED_WORDS = frozenset(
+    """
+    __extension__ _Noreturn _Thread_local __thread thread_local constexpr
+    _Complex __complex__ __complex _Imaginary __real__ __imag__ __real __imag
+    __cdecl __stdcall __fastcall __thiscall __ptr32 __ptr64 __unaligned __forceinline
+    _Nonnull _Nullable _Null_unspecified __block _Sat __seg_fs __seg_gs
+    """.split()  # noqa: SIM905
+)
+"""Words that change nothing of what the parser is asked."""
+
+TYPE_ARGUMENT = {
+    "__builtin_va_arg": (1,),
+    "va_arg": (1,),
+    "__builtin_offsetof": (0,),
+    "offsetof": (0,),
+    "__builtin_types_compatible_p": (0, 1),
+    "__builtin_convertvector": (1,),
+    "__builtin_bit_cast": (0,),
+}
+"""What is called like a function with the name of a type among its arguments: which of them."""
