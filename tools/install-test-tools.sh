@@ -3,8 +3,10 @@
 set -u
 sh "$(dirname "$0")/install-readers.sh"
 packages="gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli chromium chromium-driver babeltrace2 graphviz valgrind srecord gdbserver csmith libcsmith-dev"
-# Without what they recommend: other targets' compilers, a reader of waveforms.
+# Without what they recommend: other targets' compilers and boards, a reader of waveforms.
 lean="gcc-arm-linux-gnueabi gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu clang gtkwave"
+lean="$lean libc6-dev-armel-cross libc6-dev-arm64-cross libc6-dev-riscv64-cross"
+lean="$lean gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc gcc-avr avr-libc simavr"
 wanted=""
 for package in $packages $lean; do
     dpkg -s "$package" >/dev/null 2>&1 || wanted="$wanted $package"

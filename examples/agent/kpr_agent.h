@@ -10,6 +10,10 @@
 #define KPR_RUNNING 0x02UL /* events are still being stored */
 #define KPR_UNKNOWN 0xFFFFFFFFUL
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct kpr_info {
     const char *name;       /* of the board, 0 to 32 ASCII characters */
     unsigned long clock_hz; /* ticks of the time counter in a second */
@@ -37,5 +41,9 @@ unsigned char kpr_ram(unsigned long record, int byte);
 
 /* Serve the host until it sends Q, or until kpr_getc returns less than 0. */
 void kpr_agent(const struct kpr_info *info);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -23,6 +23,9 @@
 #if defined __SIZEOF_LONG__ && __SIZEOF_LONG__ == 8
 typedef unsigned long kprof_u64;
 #else
+#ifdef __cplusplus
+#pragma GCC diagnostic ignored "-Wlong-long"
+#endif
 __extension__ typedef unsigned long long kprof_u64;
 #endif
 

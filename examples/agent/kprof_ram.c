@@ -157,9 +157,6 @@ unsigned char kprof_ram_byte(unsigned long record, int byte)
 #ifdef KPROF_AGENT
 #include "kpr_agent.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
 unsigned char kpr_ram(unsigned long record, int byte)
 {
     return kprof_ram_byte(record, byte);
