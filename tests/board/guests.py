@@ -53,7 +53,7 @@ def guest(folder: Path, c: str, *options: str) -> KernelImage:
     flags = "-O2 -m68020 -ffreestanding -fno-pic -fomit-frame-pointer -w -nostdlib -static"
     subprocess.run(
         [
-            *(CROSS, *flags.split(), "-Wl,--build-id=none", *options),
+            *(CROSS, *flags.split(), "-Wl,--build-id=none", "-Wl,-z,noexecstack", *options),
             *(str(folder / "start.S"), str(folder / "guest.c"), "-lgcc"),
             *("-T", str(folder / "guest.ld"), "-o", str(folder / "guest.elf")),
         ],

@@ -25,7 +25,7 @@ from kprof.analysis.summary import FunctionFigures
 from kprof.board import minikernel
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import DEFAULT_PHASE, DEFAULT_PPM, HZ, MD20
-from kprof.board.profiler import CAPACITY, Profiler
+from kprof.board.profiler import CAPACITY, Profiler, Switch
 from kprof.board.pty import Pty
 from kprof.board.session import Plan, Session
 from kprof.board.traffic import data_stream
@@ -96,12 +96,9 @@ def with_stack(board: MD20, stacks: list[int]) -> None:
     cpu: Any = board.cpu._machine.cpu
     tasks = board.kernel.symbols["tasks"]
     each = tasks.size // 6
-    log = board._on_select
 
-    def on_select(now: int, address: int) -> None:
-        before = len(board.log)
-        log(now, address)
-        if len(board.log) > before:
+    def on_select(now: int, address: int) -> None:  # noqa: ARG001
+        if board.profiler.switch is not Switch.READ and board.profiler.noting:
             where = cpu.r_sp() - tasks.address
             stacks.append(where // each if 0 <= where < tasks.size else -1)
 

@@ -103,6 +103,10 @@ class Cpu:
         the first.
     interrupted
         Called when an interrupt is taken.
+    remaining
+        In a hook: ``remaining.value`` is what `slice_left` gives, and taking from it is `wait`.
+    slice_end
+        In a hook: ``slice_end - remaining.value`` is what `now` gives.
 
     Raises
     ------
@@ -135,7 +139,9 @@ class Cpu:
         self._edge = False
         self._frames = kind != "68000"
         self._failure: BaseException | None = None
-        self._hooks: list[Any] = []
+        self._hooks: dict[int, Any] = {}
+        self.remaining = self._remaining
+        self.slice_end = 0
         self.taken: Taken | None = None
         self.fault: Taken | None = None
         self.interrupted: Callable[[], None] = _ignore
@@ -155,7 +161,7 @@ class Cpu:
         # The library keeps the pointers only: these bound methods must stay the same objects.
         reads = (region.r8, region.r16, region.r32)
         writes = (region.w8, region.w16, region.w32)
-        self._hooks.append((reads, writes))
+        self._hooks[address] = (reads, writes)
         for page in range(address, address + pages * PAGE_BYTES, PAGE_BYTES):
             for width in range(3):
                 self._memory.set_special_range_read_func(page, width, reads[width])
@@ -163,7 +169,7 @@ class Cpu:
 
     def on_nothing(self, hook: Callable[[str, int, int], None]) -> None:
         """Call `hook(mode, width, address)` for accesses above all pages; mode is R or W."""
-        self._hooks.append(hook)
+        self._hooks[-1] = hook
         self._memory.set_invalid_func(hook)
 
     @property
@@ -228,8 +234,10 @@ class Cpu:
         if self._core.stopped:
             self._base = max(self._base, until)
             return
+        budget = min(max(until - self._base, 1), _SLICE_MOST)
+        self.slice_end = self._base + budget
         try:
-            self._execute(min(max(until - self._base, 1), _SLICE_MOST))
+            self._execute(budget)
         finally:
             self._settle()
         if self._failure is not None:
@@ -249,6 +257,7 @@ class Cpu:
         """In a hook: let the slice end after the running instruction."""
         self._initial.value -= self._remaining.value
         self._remaining.value = 0
+        self.slice_end = self._base + self._initial.value
 
     def interrupt(self, level: int, vector: int | None = None) -> None:
         """Set the interrupt request lines to `level`, 0..7 (0: none), until they are set again.
@@ -268,6 +277,10 @@ class Cpu:
             self._memory.set_trace_func(hook)
         self._memory.set_trace_mode(hook is not None)
 
+    def step_hook(self, hook: Callable[[int], None] | None) -> None:
+        """Call `hook(pc)` before every instruction."""
+        self._machine.cpu.set_instr_hook_callback(hook)
+
     def peek(self, address: int, size: int) -> bytes:
         """Memory as it is, with no side effect (not what a region answers)."""
         return bytes(self._memory.r_block(address, size))
@@ -282,7 +295,7 @@ class Cpu:
         return self._memory
 
     def _settle(self) -> None:
-        self._base = self.now
+        self._base = self.slice_end = self.now
         self._initial.value = self._remaining.value = 0
 
     def _interrupts(self) -> None:

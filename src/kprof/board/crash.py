@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 from kprof.board.cpu import Cpu, Taken
 from kprof.errors import BoardError
@@ -38,13 +38,16 @@ class GuestError(BoardError):
         Address of the instruction.
     registers
         The CPU's, by name.
+    selects
+        How many selects the Profiler had noted.
     """
 
-    def __init__(self, what: str, vector: int | None, pc: int, registers: dict[str, int]) -> None:
+    def __init__(self, what: str, vector: int | None, pc: int, cpu: Cpu, selects: Sized) -> None:
         super().__init__(what)
         self.vector = vector
         self.pc = pc
-        self.registers = registers
+        self.registers = cpu.registers
+        self.selects = len(selects)
 
 
 def place(address: int, symbols: Mapping[str, Symbol]) -> str:
@@ -62,6 +65,15 @@ def place(address: int, symbols: Mapping[str, Symbol]) -> str:
     return f"0x{address:06x} ({best[1]}{offset})"
 
 
+def register_lines(registers: Mapping[str, int]) -> list[str]:
+    """The registers, in hex, four a line."""
+    words = [
+        f"{name} {value:04x}" if name == "sr" else f"{name} {value:08x}"
+        for name, value in registers.items()
+    ]
+    return ["  ".join(words[at : at + 4]) for at in range(0, len(words), 4)]
+
+
 def exception_name(vector: int) -> str:
     """``illegal instruction``, ``interrupt of level 5``, ``trap #1``."""
     if 25 <= vector <= 31:
@@ -77,7 +89,7 @@ def in_words(taken: Taken, symbols: Mapping[str, Symbol]) -> str:
 
 
 def access_crash(
-    cpu: Cpu, symbols: Mapping[str, Symbol], mode: str, width: int, address: int
+    cpu: Cpu, symbols: Mapping[str, Symbol], selects: Sized, mode: str, width: int, address: int
 ) -> GuestError:
     """The end of a guest that accesses 1 << `width` bytes where nothing is; `mode` is R or W."""
     taken = cpu.taken
@@ -85,8 +97,8 @@ def access_crash(
         nothing = f"0x{address:08x}, where no memory or device is"
         if taken is not None and cpu.address(taken.handler) == address:
             what = f"{in_words(taken, symbols)}; its vector, {taken.vector}, leads to {nothing}"
-            return GuestError(what, taken.vector, taken.pc, cpu.registers)
-        return GuestError(f"the program went to {nothing}", BUS_ERROR, cpu.pc, cpu.registers)
+            return GuestError(what, taken.vector, taken.pc, cpu, selects)
+        return GuestError(f"the program went to {nothing}", BUS_ERROR, cpu.pc, cpu, selects)
     verb = "read" if mode == "R" else "write"
     hint = ""
     if address >= 0xFFFF_8000:
@@ -98,14 +110,14 @@ def access_crash(
         f"bus error at {place(cpu.pc, symbols)}: {verb} of {1 << width} "
         f"byte{'s' if width else ''} at 0x{address:08x}, where no memory or device is{hint}"
     )
-    return GuestError(what, BUS_ERROR, cpu.pc, cpu.registers)
+    return GuestError(what, BUS_ERROR, cpu.pc, cpu, selects)
 
 
-def stop_crash(cpu: Cpu, symbols: Mapping[str, Symbol]) -> GuestError:
+def stop_crash(cpu: Cpu, symbols: Mapping[str, Symbol], selects: Sized) -> GuestError:
     """The end of a guest that stopped with all interrupts masked."""
     pc = cpu.pc - _STOP_BYTES
     what = f"the kernel stopped with all interrupts masked at {place(pc, symbols)}"
     if cpu.fault is None:
-        return GuestError(what, None, pc, cpu.registers)
+        return GuestError(what, None, pc, cpu, selects)
     what += f"; its last exception was: {in_words(cpu.fault, symbols)}"
-    return GuestError(what, cpu.fault.vector, cpu.fault.pc, cpu.registers)
+    return GuestError(what, cpu.fault.vector, cpu.fault.pc, cpu, selects)

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kprof.board.eprom import EPROM_BYTES, ERASED, MOST_EPROMS
-from kprof.errors import BoardError
-from kprof.files import read_bytes
+from kprof.errors import BoardError, FileAccessError
+from kprof.files import explain
 from kprof.symbols import MAGIC, Symbol, read_symbols
 
 _EM_68K = 4
 _ET_EXEC = 2
 _PT_LOAD = 1
 _MOST_BYTES = MOST_EPROMS * EPROM_BYTES
+_MOST_FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def load_kernel(path: Path | str) -> KernelImage:
     BoardError
         It is not for this board; the message says why.
     """
-    data = read_bytes(path)
+    data = _read(Path(path))
     if data[:4] == MAGIC:
         try:
             return parse_elf(data, str(path))
@@ -66,6 +67,18 @@ def load_kernel(path: Path | str) -> KernelImage:
             f"or an EPROM image of 8..{_MOST_BYTES} bytes"
         )
     return KernelImage(data, (), 0, {})
+
+
+def _read(path: Path) -> bytes:
+    """The file, if it has an end within reason."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_FILE_BYTES + 1)
+    except OSError as error:
+        raise FileAccessError(explain(path, "read", error)) from error
+    if len(data) > _MOST_FILE_BYTES:
+        raise BoardError(f"{path}: more than {_MOST_FILE_BYTES} bytes; expected a kernel")
+    return data
 
 
 def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:

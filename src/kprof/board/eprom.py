@@ -9,8 +9,11 @@ is on the first byte of the port. Writes select nothing: an EPROM has no write l
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kprof.board.bus import CYCLE_CLOCKS
 from kprof.board.cpu import Cpu
+from kprof.board.polling import Polling
 from kprof.board.profiler import Profiler
 from kprof.errors import BoardError
 
@@ -34,10 +37,22 @@ class EpromSocket:
         Clocks added to a bus cycle.
     port_bits
         8, 16 or 32.
+    base
+        Its first address.
+    polling
+        Gets to know of selects that matter to the Profiler.
     """
 
     def __init__(
-        self, cpu: Cpu, image: bytes, profiler: Profiler, wait_states: int, port_bits: int = 8
+        self,
+        cpu: Cpu,
+        image: bytes,
+        profiler: Profiler,
+        wait_states: int,
+        port_bits: int = 8,
+        *,
+        base: int = 0,
+        polling: Polling,
     ) -> None:
         if port_bits not in (8, 16, 32):
             raise BoardError(f"an EPROM port of {port_bits} bits; expected 8, 16 or 32")
@@ -50,25 +65,22 @@ class EpromSocket:
             )
         self._image = image + bytes([ERASED]) * (room - len(image))
         self._cpu = cpu
-        self._select = profiler.select
+        self._profiler = profiler
         self._wait = wait_states
+        self._base = base
+        self._polling = polling
+        self._ways = {
+            False: (self._appending_r8(), self._r16, self._r32),
+            True: (self._quiet_r8(), self._quiet_r16, self._quiet_r32),
+            None: (self._r8, self._r16, self._r32),
+        }
+        profiler.changed = self._choose
+        self._choose()
 
     @property
     def pages(self) -> int:
-        """Pages of 64 KB that it takes, from address 0."""
+        """Pages of 64 KB that it takes."""
         return self._width
-
-    def r8(self, address: int) -> int:
-        """Read a byte: one cycle."""
-        return self._cycle(address // self._width)[address % self._width]
-
-    def r16(self, address: int) -> int:
-        """Read a word."""
-        return self._read(address, 2)
-
-    def r32(self, address: int) -> int:
-        """Read a long."""
-        return self._read(address, 4)
 
     def w8(self, address: int, value: int) -> None:
         """Nothing: an EPROM cannot be written."""
@@ -79,20 +91,78 @@ class EpromSocket:
     def w32(self, address: int, value: int) -> None:
         """Nothing."""
 
-    def _read(self, address: int, size: int) -> int:
+    def _choose(self) -> None:
+        """Answer in the shortest way that does all that a select does now."""
+        profiler = self._profiler
+        way = True if profiler.quiet else False if profiler.plain else None
+        self.r8, self.r16, self.r32 = self._ways[way]
+        self._cpu.map(self._base, self.pages, self)
+
+    def _appending_r8(self) -> Callable[[int], int]:
+        """A byte while all that a select does is to be appended."""
+        cpu, profiler, image, base = self._cpu, self._profiler, self._image, self._base
+        wait, shift, remaining = self._wait, self._width.bit_length() - 1, self._cpu.remaining
+        selects = profiler.selects
+        append = selects.append
+
+        def r8(address: int) -> int:
+            left = remaining.value
+            offset = address - base
+            append((cpu.slice_end - left) << 16 | offset >> shift)
+            remaining.value = left - wait
+            if len(selects) == profiler.limit:
+                profiler.at_limit()
+            return image[offset]
+
+        return r8
+
+    def _quiet_r8(self) -> Callable[[int], int]:
+        """A byte while a select does nothing."""
+        image, base, wait, remaining = self._image, self._base, self._wait, self._cpu.remaining
+
+        def r8(address: int) -> int:
+            remaining.value -= wait
+            return image[address - base]
+
+        return r8
+
+    def _quiet_r16(self, address: int) -> int:
+        return self._quiet(address - self._base, 2)
+
+    def _quiet_r32(self, address: int) -> int:
+        return self._quiet(address - self._base, 4)
+
+    def _quiet(self, offset: int, size: int) -> int:
+        cycles = (offset + size - 1) // self._width - offset // self._width + 1
+        self._cpu.wait(cycles * (self._wait + CYCLE_CLOCKS) - CYCLE_CLOCKS)
+        return int.from_bytes(self._image[offset : offset + size], "big")
+
+    def _r8(self, address: int) -> int:
+        offset = address - self._base
+        self._polling.touched()
+        return self._cycle(offset // self._width)[offset % self._width]
+
+    def _r16(self, address: int) -> int:
+        return self._read(address - self._base, 2)
+
+    def _r32(self, address: int) -> int:
+        return self._read(address - self._base, 4)
+
+    def _read(self, offset: int, size: int) -> int:
         width = self._width
-        first, last = address // width, (address + size - 1) // width
+        self._polling.touched()
+        first, last = offset // width, (offset + size - 1) // width
         data = self._cycle(first)
         for cycle in range(first + 1, last + 1):
             self._cpu.wait(CYCLE_CLOCKS)
             data += self._cycle(cycle)
-        start = address - first * width
+        start = offset - first * width
         return int.from_bytes(data[start : start + size], "big")
 
     def _cycle(self, cycle: int) -> bytes:
         """One bus cycle: the bytes of the port."""
         cpu = self._cpu
-        answer = self._select(cycle & 0xFFFF, cpu.now)
+        answer = self._profiler.select(cycle & 0xFFFF, cpu.now)
         cpu.wait(self._wait)
         start = cycle * self._width
         data = self._image[start : start + self._width]

@@ -20,18 +20,19 @@ period: on a common time base short intervals would be measured with a bias, alw
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from types import TracebackType
 
 from kprof.board.bus import BytePort, Nothing, SlowMemory, WordPort
 from kprof.board.cpu import PAGE_BYTES, Cpu
-from kprof.board.crash import access_crash, stop_crash
+from kprof.board.crash import GuestError, access_crash, stop_crash
 from kprof.board.duart import Duart
 from kprof.board.elf import KernelImage
 from kprof.board.eprom import EpromSocket
 from kprof.board.ethernet import Ethernet
+from kprof.board.moments import Moment
 from kprof.board.polling import Polling
 from kprof.board.profiler import Profiler, Switch
 from kprof.board.traffic import data_stream
@@ -75,10 +76,9 @@ class MD20:
     ----------
     cpu, profiler, duart, ethernet
         The parts.
-    log
-        Every select of the socket since the last `record`, up to `stop_log`: (clock, address).
     reached
-        The last `run` ended because the events that `record` asked for were there.
+        The last `run` ended because the events that `record` asked for were there, or the moment of
+        `at` came.
     """
 
     def __init__(
@@ -128,16 +128,64 @@ class MD20:
         """The CPU waits for an interrupt, with none masked."""
         return self.cpu.stopped and self.cpu.mask == 0
 
-    def record(self, stop_at: int) -> None:
-        """Turn the Profiler to RUN; `run` returns once it holds `stop_at` events."""
-        self.log.clear()
-        self._logging = True
-        self._stop_at = stop_at
+    @property
+    def log(self) -> list[tuple[int, int]]:
+        """Every select since the last `record` that the Profiler noted: (clock, address)."""
+        return [(word >> 16, word & 0xFFFF) for word in self.profiler.selects]
+
+    def record(self, stop_at: int, *, noting: bool = True) -> None:
+        """Turn the Profiler to RUN; `run` returns once it holds `stop_at` events.
+
+        Parameters
+        ----------
+        noting
+            The Profiler notes the selects behind its last event, too.
+        """
+        self.profiler.stop_at(stop_at, noting=noting)
         self.profiler.turn(Switch.RUN, self.now)
 
-    def stop_log(self) -> None:
-        """Add nothing more to `log`."""
-        self._logging = False
+    def at(self, moment: Moment, action: Callable[[], None]) -> Callable[[], None]:
+        """Do `action` at the next such `moment` of kind ``pc`` or ``write``, and end the `run`.
+
+        Returns
+        -------
+        Callable
+            Gives it up.
+
+        Raises
+        ------
+        UsageError
+            The kernel has no such symbol.
+        """
+        cpu, address = self.cpu, moment.address(self.kernel)
+
+        def done() -> None:
+            forget()
+            action()
+            self.reached = True
+            cpu.end_slice()
+
+        def at_pc(pc: int) -> None:
+            if pc == address:
+                done()
+
+        def at_write(mode: str, width: int, at: int, value: int) -> None:  # noqa: ARG001
+            if mode == "W" and at <= address < at + (1 << width):
+                done()
+
+        def forget() -> None:
+            self.polling.on = polled
+            if moment.kind == "pc":
+                cpu.step_hook(None)
+            else:
+                cpu.trace(None)
+
+        polled, self.polling.on = self.polling.on, False
+        if moment.kind == "pc":
+            cpu.step_hook(at_pc)
+        else:
+            cpu.trace(at_write)
+        return forget
 
     def run(self, until: int, *, to_idle: bool = False) -> None:
         """Let the board run to clock `until`; less where `record` asked for it.
@@ -160,10 +208,14 @@ class MD20:
             now = self.cpu.now
             self.ethernet.advance(now)
             self._lines()
-            self.cpu.run(min(until, self.ethernet.due(), self.duart.due(now), now + _MAX_SLICE))
+            try:
+                self.cpu.run(min(until, self.ethernet.due(), self.duart.due(now), now + _MAX_SLICE))
+            except GuestError as crash:  # what the rest of that instruction did is no event
+                del self.profiler.selects[crash.selects :]
+                raise
             if self.cpu.stopped:
                 if self.cpu.mask == 7:
-                    raise stop_crash(self.cpu, self.kernel.symbols)
+                    raise stop_crash(self.cpu, self.kernel.symbols, self.profiler.selects)
                 if to_idle and self.cpu.mask == 0:
                     return
 
@@ -189,21 +241,19 @@ class MD20:
             lambda offset, data: cpu.poke(BUFFER_BASE + offset, data),
             traffic,
         )
-        self.log: list[tuple[int, int]] = []
-        self._logging = False
-        self._stop_at = 0
         self.reached = False
         self.duart.changed = self.ethernet.changed = self._changed
-        self.polling = Polling(cpu, self._quiet_until)
+        self.polling = Polling(cpu, self._quiet_until, self.profiler.selects)
         cpu.interrupted = self.polling.touched
-        self.profiler.on_select = self._on_select
+        self.profiler.reached = self._reached
         symbols = self.kernel.symbols
-        nothing = Nothing(partial(access_crash, cpu, symbols))
+        nothing = Nothing(partial(access_crash, cpu, symbols, self.profiler.selects))
         cpu.on_nothing(nothing.fault)
         for start, end in _GAPS:
             cpu.map(start, (end - start) // PAGE_BYTES, nothing)
-        eprom = EpromSocket(cpu, self._eprom(), self.profiler, _EPROM_WAIT, eprom_bits)
-        cpu.map(0, eprom.pages, eprom)
+        EpromSocket(
+            cpu, self._eprom(), self.profiler, _EPROM_WAIT, eprom_bits, polling=self.polling
+        )
         cpu.map(DUART_BASE, 1, BytePort(cpu, self.duart, _DUART_WAIT, self.polling))
         cpu.map(ETHERNET_BASE, 1, WordPort(cpu, self.ethernet, _ETHERNET_WAIT, self.polling))
         cpu.map(BUFFER_BASE, 1, SlowMemory(cpu, _ETHERNET_WAIT, BUFFER_BASE + PAGE_BYTES, nothing))
@@ -225,14 +275,9 @@ class MD20:
     def _quiet_until(self, now: int) -> int:
         return min(self.duart.quiet_until(now), self.ethernet.due())
 
-    def _on_select(self, now: int, address: int) -> None:
-        self.polling.touched()
-        if not self._logging:
-            return
-        self.log.append((now, address))
-        if len(self.log) == self._stop_at:
-            self.reached = True
-            self.cpu.end_slice()
+    def _reached(self) -> None:
+        self.reached = True
+        self.cpu.end_slice()
 
     def _lines(self) -> None:
         """Put the devices' interrupt lines to the CPU."""

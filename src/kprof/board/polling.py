@@ -18,7 +18,7 @@ whose state repeats after several turns is found by Brent's cycle detection.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kprof.board.cpu import Cpu
 
@@ -35,6 +35,8 @@ class Polling:
         Whose clock is moved.
     quiet_until
         ``quiet_until(now)``: until when no device register changes by itself.
+    selects
+        The Profiler's: grows with every select that has an effect.
 
     Attributes
     ----------
@@ -42,11 +44,13 @@ class Polling:
         Whether anything is skipped at all.
     """
 
-    def __init__(self, cpu: Cpu, quiet_until: Callable[[int], int]) -> None:
+    def __init__(self, cpu: Cpu, quiet_until: Callable[[int], int], selects: Sequence[int]) -> None:
         self.on = True
         self._cpu = cpu
         self._state = cpu.state
         self._quiet_until = quiet_until
+        self._selects = selects
+        self._selected = 0
         self._anchor = b""
         self._anchor_address = -1
         self._reads = self._renew_at = 0
@@ -67,6 +71,9 @@ class Polling:
         """A status register is about to be read, without side effect; may spend many clocks."""
         if not self.on:
             return
+        if len(self._selects) != self._selected:
+            self._selected = len(self._selects)
+            self.touched()
         self._reads += 1
         if address == self._anchor_address and self._anchor == self._state:
             self._turn()

@@ -131,7 +131,7 @@ def capture_writer(
         `path` cannot be written; it is as it was.
     """
     with writing(path) as stream:
-        if stream.seekable():
+        if stream.seekable() and str(path) != "-":  # stdout may stand behind another's output
             yield from _finishing(CaptureWriter(stream, info, layout), info)
             return
         with tempfile.TemporaryFile() as spool:

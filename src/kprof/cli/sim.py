@@ -2,20 +2,58 @@
 
 from __future__ import annotations
 
+import re
+
 import click
+
+
+class Events(click.ParamType[int]):
+    """A number of events: 10000, 64k, 10M."""
+
+    name = "number"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The number."""
+        match = re.fullmatch(r"(\d{1,12})([kKM]?)", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no number of events; expected 10000, 64k or 10M", param, ctx)
+        return int(match[1]) * {"": 1, "k": 1000, "K": 1000, "M": 1_000_000}[match[2]]
+
+
+EVENTS = Events()
 
 
 @click.command("sim")
 @click.argument("kernel", required=False, metavar="[KERNEL.ELF]")
 @click.option(
     "--events",
-    type=click.IntRange(1, 16384),
-    default=16384,
+    type=EVENTS,
+    default="16384",
     show_default=True,
-    help="Record no more.",
+    help="Record no more; past 16384 the Profiler has a larger RAM. 10M: ten million.",
 )
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Record no longer.")
-@click.option("--start", type=float, default=0.1, show_default=True, help="Seconds before RUN.")
+@click.option(
+    "--start",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="RUN at the first idle moment after so many seconds, or 1 s later.",
+)
+@click.option("--run-at", metavar="MOMENT", help="RUN at this moment instead.")
+@click.option("--until", metavar="MOMENT", help="Record until this moment.")
+@click.option(
+    "--runs", type=click.IntRange(1, 1000), default=1, help="Recordings one after the other."
+)
+@click.option(
+    "--timeout",
+    type=float,
+    default=600.0,
+    show_default=True,
+    help="Give up when MOMENT, or a byte of an upload, has not come for so long; 0: never.",
+)
 @click.option("--dump", metavar="FILE", help="Write the capture here and end, without an upload.")
 @click.option("-f", "--force", is_flag=True, help="Replace the file of --dump.")
 @click.option("--names", metavar="FILE", help="The name file that the kernel was built with.")
@@ -28,6 +66,7 @@ import click
     help="Width of the EPROM's port.",
 )
 @click.option("--manual", is_flag=True, help="Leave it to the host to type the upload command.")
+@click.option("--no-skip", is_flag=True, help="Emulate every turn of every polling loop.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the traffic.")
 @click.option("--ppm", type=float, default=31, show_default=True, help="Error of the oscillator.")
 def command(
@@ -35,12 +74,17 @@ def command(
     events: int,
     seconds: float,
     start: float,
+    run_at: str | None,
+    until: str | None,
+    runs: int,
+    timeout: float,
     dump: str | None,
     force: bool,
     names: str | None,
     link: str | None,
     eprom_bits: str,
     manual: bool,
+    no_skip: bool,
     seed: int,
     ppm: float,
 ) -> None:
@@ -48,27 +92,43 @@ def command(
 
     The kernel boots, the Profiler is turned to RUN, and when it is full to READ; then the upload
     line is served until the host has the event RAM. What the kernel prints on its console goes to
-    stdout. Without KERNEL.ELF it is the ready-built example kernel.
+    stdout. Without KERNEL.ELF it is the ready-built example kernel. However it ends, the dump is
+    written: behind a crash, the time limit or Ctrl-C.
+
+    MOMENT is reset, idle, a time in seconds after the reset, pc=FUNCTION or write=VARIABLE (or an
+    address instead of a name).
 
     \b
     Example:
       kprof sim kernel.elf
       kprof upload /dev/pts/5 -o dump.bin     (in another terminal, with the pty that sim names)
       kprof sim kernel.elf --dump dump.bin    (no upload)
+      kprof sim kernel.elf --dump boot.bin --run-at reset --until idle
     """
+    from kprof.board.moments import parse_moment
     from kprof.board.session import Plan
     from kprof.cli.simulate import Bench, simulate
 
     simulate(
         kernel,
-        Plan(start_s=start, events=events, seconds=seconds),
+        Plan(
+            start_s=start,
+            events=events,
+            seconds=seconds,
+            run_at=parse_moment(run_at) if run_at is not None else None,
+            until=parse_moment(until) if until is not None else None,
+            wait_s=timeout or 86_400,
+        ),
         Bench(
             dump=dump,
             force=force,
+            runs=runs,
             names=names,
             link=link,
+            timeout_s=timeout,
             eprom_bits=int(eprom_bits),
             manual=manual,
+            skip=not no_skip,
             seed=seed,
             ppm=ppm,
         ),

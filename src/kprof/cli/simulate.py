@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
+from kprof.board.crash import GuestError, register_lines
+from kprof.board.elf import load_kernel
 from kprof.board.md20 import DEFAULT_PHASE, HZ, MD20
 from kprof.board.minikernel import ready_built
-from kprof.board.profiler import Profiler
+from kprof.board.moments import Moment
+from kprof.board.profiler import CAPACITY, Profiler
 from kprof.board.pty import Pty
 from kprof.board.session import UPLOAD_COMMAND, Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.capture.model import Capture
 from kprof.cli.meter import Meter
 from kprof.cli.output import check_output, inputs_of
-from kprof.errors import FileAccessError
+from kprof.errors import BoardError, FileAccessError, UsageError
 from kprof.files import explain
-from kprof.names import NameFile, find_names, read_names
+from kprof.names import Modifier, NameFile, find_names, read_names
 from kprof.symbols import planted_digest
+
+_LAST_EVENTS = 8
 
 
 @dataclass(frozen=True)
@@ -32,17 +40,24 @@ class Bench:
     Attributes
     ----------
     dump
-        Write the capture here instead of serving an upload.
+        Write the capture here instead of serving an upload; ``-`` is stdout, and what the kernel
+        prints goes to stderr then.
     force
         Replace `dump`.
+    runs
+        Recordings one after the other; each has a dump of its own, ``NAME-2.EXT`` and so on.
     names
         The name file, for the dump; None: the one beside the kernel.
     link
         A link to make to the pty.
+    timeout_s
+        Give up when nothing has moved on the upload line for so many seconds; 0: never.
     eprom_bits
         Width of the EPROM's port.
     manual
         Do not type the upload command on the console.
+    skip
+        Skip the turns of polling loops that are proved to change nothing.
     seed
         Chooses the Ethernet traffic.
     ppm
@@ -51,57 +66,97 @@ class Bench:
 
     dump: str | None = None
     force: bool = False
+    runs: int = 1
     names: str | None = None
     link: str | None = None
+    timeout_s: float = 600
     eprom_bits: int = 8
     manual: bool = False
+    skip: bool = True
     seed: int = 1
     ppm: float = 0
+
+    def __post_init__(self) -> None:
+        if self.dump == "" or self.link == "":
+            raise UsageError("an empty name; expected the name of a file")
+        if self.dump is None and self.runs > 1:
+            raise UsageError("--runs needs --dump: an upload takes one recording")
+        if self.dump == "-" and self.runs > 1:
+            raise UsageError("--runs needs files of its own; --dump - is one")
+        if not 0 <= self.timeout_s < float("inf"):
+            raise UsageError(f"a timeout of {self.timeout_s:g} s; expected 0 (none) or more")
+
+    def dump_of(self, run: int) -> str:
+        """The name of the dump of this recording, from 1."""
+        assert self.dump is not None
+        path = Path(self.dump)
+        return self.dump if run == 1 else str(path.with_name(f"{path.stem}-{run}{path.suffix}"))
 
 
 def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
     """Run one session and say on stderr what happens.
 
+    However a recording ends, what is stored is written, once the switch was at RUN.
+
     Raises
     ------
     KprofError
     """
-    from kprof.board.elf import load_kernel
-
-    path = Path(kernel) if kernel else ready_built()[0]
-    if bench.dump:
-        check_output(
-            bench.dump, "capture", inputs_of([str(path)], [bench.names]), force=bench.force
+    if bench.dump is None and plan.events > CAPACITY:
+        raise UsageError(
+            f"{plan.events} events: an upload reads the paper's RAM of {CAPACITY}; a larger one "
+            "needs --dump FILE"
         )
+    path = Path(kernel) if kernel else ready_built()[0]
+    for run in range(1, bench.runs + 1) if bench.dump is not None else ():
+        _writable(bench.dump_of(run), inputs_of([str(path)], [bench.names]), bench.force)
     image = load_kernel(path)
     names = _names(path, bench.names)
-    profiler = Profiler(HZ, ppm=bench.ppm, phase=DEFAULT_PHASE)
+    profiler = Profiler(HZ, ppm=bench.ppm, phase=DEFAULT_PHASE, capacity=max(CAPACITY, plan.events))
     with contextlib.ExitStack() as stack:
-        line = None if bench.dump else stack.enter_context(_line(bench.link))
+        line = None if bench.dump is not None else stack.enter_context(_line(bench.link))
         traffic = data_stream(HZ, seed=bench.seed)
         board = MD20(image, profiler=profiler, traffic=traffic, eprom_bits=bench.eprom_bits)
         stack.enter_context(board)
+        board.polling.on = bench.skip
         meter = stack.enter_context(Meter())
         session = Session(
             board,
             line=line,
-            console=_console,
+            console=_console_on_stderr if bench.dump == "-" else _console,
             progress=lambda session: _progress(meter, session, plan.events),
         )
+        stack.enter_context(_interrupting(session))
         if line is not None:
             _say(f"the upload line is {line.path}")
-        done = session.record(plan)
-        meter.end()
-        _say(_outcome(session, done, plan))
-        if bench.dump:
-            planted = planted_digest(path) if image.symbols else None
-            _write(bench.dump, session.capture(bench.dump), names, planted)
-            _say(f"{profiler.count} events in {bench.dump}")
-        elif line is not None:
+        for run in range(1, bench.runs + 1):
+            try:
+                done = session.record(_next(plan, run), audit=False)
+                meter.end()
+                _say(_outcome(session, done, plan))
+            finally:
+                meter.end()
+                if bench.dump is not None and session.recorded:
+                    planted = planted_digest(path) if image.symbols else None
+                    _write(session, bench.dump_of(run), names, planted)
+        if line is not None:
             typed = " --send 'u\\r' --expect agent" if bench.manual else ""
             _say(f"waiting for: kprof upload {bench.link or line.path} -o dump.bin{typed}")
-            session.serve(command=b"" if bench.manual else UPLOAD_COMMAND)
+            command = b"" if bench.manual else UPLOAD_COMMAND
+            if not session.serve(command=command, timeout_s=bench.timeout_s or None):
+                raise BoardError(
+                    f"nobody has uploaded for {bench.timeout_s:g} s (--timeout 0 waits for ever, "
+                    "--dump FILE needs no upload)"
+                )
             _say("uploaded")
+
+
+def _next(plan: Plan, run: int) -> Plan:
+    """The plan of recording number `run`: what is a time after the reset is only for the first."""
+    moment = plan.run_at
+    if run == 1 or (moment is not None and moment.kind in ("pc", "write", "idle")):
+        return plan
+    return replace(plan, run_at=Moment("time"))
 
 
 def _progress(meter: Meter, session: Session, events: int) -> None:
@@ -134,41 +189,122 @@ def _names(kernel: Path, names: str | None) -> tuple[NameFile, str] | None:
 
 
 def _write(
-    dump: str, capture: Capture, names: tuple[NameFile, str] | None, planted: bytes | None
+    session: Session, dump: str, names: tuple[NameFile, str] | None, planted: bytes | None
 ) -> None:
+    """Write the dump; where the kernel crashed, with how, and say it."""
     from kprof.capture.match import names_mismatch, with_names
     from kprof.capture.write import write_capture
 
-    capture = replace(capture, info=with_names(capture.info, names[0] if names else None, planted))
+    capture = session.capture(dump)
+    info = with_names(capture.info, names[0] if names else None, planted)
+    crash = sys.exc_info()[1]
+    if isinstance(crash, GuestError):
+        end = {"what": str(crash), "vector": crash.vector, "registers": crash.registers}
+        info = replace(info, metadata={**info.metadata, "end": end})
+    capture = replace(capture, info=info)
     if names and (said := names_mismatch(capture, *names)):
         _say(said)
+    if session.longest_gap_s:
+        _say(
+            f"{session.longest_gap_s:.1f} s without an event is longer than the Profiler's counter "
+            f"(16.8 s): {dump} has unwrapped times, which an upload could not bring"
+        )
     write_capture(dump, capture)
+    _say(f"{capture.events} events in {'stdout' if dump == '-' else dump}")
+    if isinstance(crash, GuestError):
+        _say(f"it ended at {session.board.seconds:.6f} s. Registers:")
+        for line in register_lines(crash.registers):
+            click.echo(f"  {line}", err=True)
+        _say("the last events:")
+        for line in _last_events(capture, names[0] if names else None):
+            click.echo(f"  {line}", err=True)
+
+
+def _last_events(capture: Capture, names: NameFile | None) -> list[str]:
+    """The last events of a recording, with the time since its first one."""
+    by_tag = names.by_tag if names else {}
+    ticks, tags = capture.ticks(), capture.tags()
+    gaps = ticks[1:] - ticks[:-1]
+    elapsed = [0, *(gaps if capture.info.unwrapped else gaps & 0xFF_FFFF).cumsum().tolist()]
+    lines = []
+    for at, tag in list(zip(elapsed, tags.tolist(), strict=False))[-_LAST_EVENTS:]:
+        entry = by_tag.get(tag)
+        sign = "->" if entry and tag == entry.entry_tag else "<-"
+        if entry and entry.modifier is Modifier.INLINE:
+            sign = "=="
+        what = f"{sign} {entry.name}" if entry else f"tag {tag}"
+        lines.append(f"{at // 1_000_000}:{at // 1000 % 1000:03} {at % 1000:03} {what}")
+    return lines
+
+
+def _writable(dump: str, inputs: list[Path | str | None], force: bool) -> None:
+    """Find out now, not behind the recording, that the dump cannot be written."""
+    check_output(dump, "capture", inputs, force=force)
+    path = Path(dump)
+    if dump == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+        return
+    try:
+        if path.is_dir():
+            raise FileAccessError(f"{dump}: is a folder; expected the name of a file to write")
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+
+
+@contextlib.contextmanager
+def _interrupting(session: Session) -> Iterator[None]:
+    """Ctrl-C ends the session between two steps; once more, and it ends at once."""
+
+    def interrupt(signum: int, frame: object) -> None:  # noqa: ARG001
+        session.interrupted = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
 def _line(link: str | None) -> Iterator[Pty]:
+    place = Path(link or "")
+    with contextlib.suppress(OSError):
+        if place.is_symlink() and not place.exists():
+            place.unlink()  # a sim that was killed left it; its line is gone
     line = Pty()
     try:
-        if link:
-            place = Path(link)
+        if link is not None:
             try:
-                if place.is_symlink() and str(place.readlink()).startswith("/dev/pts/"):
-                    place.unlink()  # of an earlier session that was killed
                 place.symlink_to(line.path)
+            except FileExistsError as error:
+                raise UsageError(
+                    f"{link}: is there already; remove it, or give the link another name"
+                ) from error
             except OSError as error:
                 raise FileAccessError(explain(place, "make the link", error)) from error
         yield line
     finally:
-        if link:
+        if link is not None:
             with contextlib.suppress(OSError):
-                if Path(link).readlink() == Path(line.path):
-                    Path(link).unlink()
+                if place.readlink() == Path(line.path):
+                    place.unlink()
         line.close()
 
 
 def _console(text: bytes) -> None:
-    sys.stdout.write(text.decode("latin-1").replace("\r", ""))
+    """What the kernel prints, byte for byte: its character set is its own affair."""
+    sys.stdout.buffer.write(text.replace(b"\r", b""))
     sys.stdout.flush()
+
+
+def _console_on_stderr(text: bytes) -> None:
+    sys.stderr.buffer.write(text.replace(b"\r", b""))
+    sys.stderr.flush()
 
 
 def _say(text: str) -> None:
