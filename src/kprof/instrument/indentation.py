@@ -3,19 +3,20 @@
 GCC warns of that (``-Wmisleading-indentation``) in a source, but never in a text with line markers,
 which is what compiler mode gives it. What is found here has to be compiled as it is for its
 messages. The rule is GCC's, a little wider: a body without braces, and behind it a statement in
-the body's line or in the body's column.
+the body's line or in the body's column. Where an ``#if`` stands between them it is not looked for.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from kprof.instrument.shadow import shadow_of
 
 _GUARD = re.compile(r"\b(?:(?:if|for|while)\s*\(|else\b)")
 _BRACKET = re.compile(r"[()]")
 _STEP = re.compile(r"[;(){}\[\]]")
-_HEAD = re.compile(r"(?:(if)|for|while|switch)\s*\(|(?:do|else)\b")
+_HEAD = re.compile(r"(?:if|for|while|switch)\s*\(|(?:do|else)\b")
 _ELSE = re.compile(r"\s*else\b")
 _SPACE = re.compile(r"\s*")
 
@@ -35,15 +36,20 @@ def may_mislead(source: str) -> bool:
         following = _token(code, end)
         if code[following : following + 1] in ("}", ";", "") or _ELSE.match(code, following):
             continue
+        directive = bisect_left(shadow.directives, (body, body))
+        if directive < len(shadow.directives) and shadow.directives[directive][0] < following:
+            continue
         if "\n" not in code[body:following] or _aligned(code, match.start(), body, following):
             return True
     return False
 
 
 def _aligned(code: str, guard: int, body: int, following: int) -> bool:
-    if "\n" in code[guard:body]:
-        return _column(code, following) == _column(code, body)
-    return _column(code, following) > _column(code, _token(code, code.rfind("\n", 0, guard) + 1))
+    first = _column(code, _token(code, code.rfind("\n", 0, guard) + 1))
+    column = _column(code, following)
+    if code[body] == ";":
+        return column > first or (code[following] == "{" and column == first)
+    return column == _column(code, body) != first
 
 
 def _column(code: str, offset: int) -> int:
@@ -52,19 +58,23 @@ def _column(code: str, offset: int) -> int:
 
 def _statement_end(code: str, start: int) -> int:
     """The offset behind the statement that begins at `start`."""
-    ifs = 0
+    waiting: list[str] = []
     while True:
         head = _HEAD.match(code, start)
         while head is not None:
-            ifs += head[1] is not None
+            if head[0][:2] in ("if", "do"):
+                waiting.append(head[0][:2])
             start = _closed(code, head.end()) if head[0].endswith("(") else head.end()
             start = _token(code, start)
             head = _HEAD.match(code, start)
         end = _simple_end(code, start)
+        while waiting and waiting[-1] == "do":
+            waiting.pop()
+            end = _simple_end(code, end)  # while (...);
         other = _ELSE.match(code, end)
-        if not ifs or other is None:
+        if not waiting or other is None:
             return end
-        ifs -= 1
+        waiting.pop()
         start = _token(code, other.end())
 
 
