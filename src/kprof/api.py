@@ -21,12 +21,12 @@ from typing import Any
 from kprof.analysis.calls import Calls, Marks, Timeline, timeline
 from kprof.analysis.statistics import Statistics, statistics
 from kprof.analysis.summary import Summary, summarise
-from kprof.analysis.times import to_ticks
 from kprof.capture.match import names_mismatch
 from kprof.capture.model import Capture
 from kprof.capture.open import open_capture
 from kprof.errors import MissingExtraError, UsageError
 from kprof.names import NameFile, find_names, read_names
+from kprof.times import to_ticks
 
 __all__ = ["Run", "load"]
 

@@ -247,6 +247,70 @@ def test_tag_bits_and_shift_and_ignored_tags(tmp_path: Path) -> None:
     assert open_capture(tmp_path / "out.kpd").info.tag_bits == 9
 
 
+@pytest.mark.parametrize("mapping", [None, "A0-A23=X0-X23,CE=X24"])
+@pytest.mark.parametrize(
+    ("shift", "bits", "tags"),
+    [
+        (0, 16, [0x87A6, 0xFFFF, 0]),
+        (1, 16, [0x43D3, 0xFFFF, 0x8000]),
+        (2, 16, [0xA1E9, 0xFFFF, 0xC000]),
+        (8, 16, [0x7687, 0xFFFF, 0xFF00]),
+        (12, 12, [0x768, 0xFFF, 0xFF0]),
+    ],
+)
+def test_the_lines_above_a15_are_in_a_shifted_tag(
+    tmp_path: Path, shift: int, bits: int, tags: list[int], mapping: str | None
+) -> None:
+    select = 1 << 24
+    words = [select]
+    for address in (0x7687A6, 0xFFFFFF, 0xFF0000):
+        words += [select | address, *[address] * 5, select | address]
+    names = [f"{'X' if mapping else 'A'}{line}" for line in range(24)] + [
+        "X24" if mapping else "CE"
+    ]
+    rows = [",".join(str(word >> line & 1) for line in range(25)) for word in words]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["; Samplerate: 10 MHz", ",".join(names), *rows]) + "\n")
+    options = ImportOptions(mapping, tag_bits=bits, tag_shift=shift)
+    result = import_recording([path], tmp_path / "out.kpd", options)
+    assert open_capture(tmp_path / "out.kpd").tags().tolist() == tags
+    assert result.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        (16, {"tag_shift": 2}, "no channel has A16, A17: of each tag these bits are 0: 14, 15 ("),
+        (16, {"tag_shift": 1}, "the tag is A1 to A16, and no channel has A16: of"),
+        (16, {"tag_shift": 2, "tag_bits": 14}, ""),
+        (10, {}, ""),
+        (
+            10,
+            {"mapping": "A0-A4=A0-A4,A6-A9=A6-A9,CE=CE"},
+            "no channel has A5: of each tag these bits are 0: 5 (",
+        ),
+    ],
+)
+def test_bits_of_the_tag_that_no_channel_has_are_told(
+    tmp_path: Path, names: int, options: dict[str, object], said: str
+) -> None:
+    words, _ = reads(20)
+    channels = NAMES[:names] + [f"unused{line}" for line in range(names, 16)] + ["CE"]
+    write_sr(tmp_path / "x.sr", words, channels)
+    result = import_recording([tmp_path / "x.sr"], tmp_path / "o", ImportOptions(**options))  # type: ignore[arg-type]
+    assert len(result.warnings) == bool(said)
+    assert said in "".join(result.warnings)
+
+
+def test_a_number_alone_is_microseconds(tmp_path: Path) -> None:
+    words, _ = reads(20)
+    write_sr(tmp_path / "x.sr", words)
+    for settle, ticks in (("1", 10), ("0.3", 3), ("1us", 10), ("300ns", 3), ("200000ps", 2)):
+        options = ImportOptions(settle=settle)
+        import_recording([tmp_path / "x.sr"], tmp_path / "o", options)
+        assert open_capture(tmp_path / "o").info.metadata["settle_ticks"] == ticks
+
+
 def test_fewer_lines_and_an_active_high_select(tmp_path: Path) -> None:
     words, expected = reads(50)
     write_sr(tmp_path / "x.sr", [word ^ CE for word in words], [f"D{n}" for n in range(17)])
@@ -379,9 +443,9 @@ def test_a_vcd_whose_body_is_something_else(tmp_path: Path) -> None:
         ({"mapping": "A0=Q7,CE=CE"}, "has no channel 'Q7'; its channels are A0, A1"),
         ({"mapping": "A0-A3=A0-A4"}, "as many channels as lines"),
         ({"mapping": "A0=A0,A0=A1"}, "is mapped twice"),
-        ({"mapping": "A16=A0"}, "is no line"),
-        ({"mapping": "A0-A99=A0-A99"}, "expected lines from A0 to A15"),
-        ({"settle": "soon"}, "expected a time such as 50ns"),
+        ({"mapping": "A32=A0"}, "is no line"),
+        ({"mapping": "A0-A99=A0-A99"}, "expected lines from A0 to A31"),
+        ({"settle": "soon"}, "is no time; expected a number with"),
         ({"settle": "2s"}, "below a second"),
         ({"ignore": "3ff-0"}, "expected hexadecimal tags"),
         ({"ignore": "12345"}, "expected hexadecimal tags"),

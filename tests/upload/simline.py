@@ -43,6 +43,10 @@ class Faults:
         The top bit is lost.
     chatter
         Chance a frame that the board's console prints between frames.
+    printk
+        Chance a byte that the board's console prints before it, inside a frame too.
+    line_ends
+        A terminal server turns line feeds into CR and LF.
     noise_above
         Above this rate, `noise` more flips a byte.
     resets
@@ -61,6 +65,8 @@ class Faults:
     xon: float = 0.0
     seven_bits: bool = False
     chatter: float = 0.0
+    printk: float = 0.0
+    line_ends: bool = False
     noise_above: int = 1 << 30
     noise: float = 0.0
     resets: tuple[float, ...] = ()
@@ -254,6 +260,8 @@ class SimLine:
         faults, rng = self._faults, self._rng
         if faults.seven_bits:
             data = bytes(byte & 0x7F for byte in data)
+        if faults.line_ends:
+            data = data.replace(b"\n", b"\r\n")
         flip = faults.flip + (faults.noise if rate > faults.noise_above else 0)
         kinds: list[tuple[float, Any]] = [
             (flip, self._flip),
@@ -262,6 +270,7 @@ class SimLine:
             (faults.insert, lambda out, at: out.insert(at, rng.randrange(256))),
             (faults.xon, lambda out, at: out.insert(at, rng.choice(b"\x11\x13"))),
             (faults.burst, self._burst),
+            (faults.printk, lambda out, at: out.__setitem__(slice(at, at), rng.choice(CONSOLE))),
         ]
         kinds = [(chance, act) for chance, act in kinds if chance]
         if not kinds:

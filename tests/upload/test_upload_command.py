@@ -95,7 +95,7 @@ def test_it_starts_the_agent_at_a_prompt(tmp_path: Path) -> None:
 
         thread = threading.Thread(target=monitor, daemon=True)
         thread.start()
-        send = ["--send", r"G 2000\r", "--expect", "READY\\r\\n", "--send-delay", "1"]
+        send = ["--send", r"G 2000\r", "--expect", "READY\\r\\n", "--send-delay", "1ms"]
         done = _run(name, "-o", tmp_path / "dump.bin", *send)
         thread.join(10)
     assert done.returncode == 0, done.stderr

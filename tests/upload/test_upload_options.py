@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from kprof.cli.upload import command
 from kprof.cli.upload_applies import check_options
+from kprof.cli.uploading import _greeting
 from kprof.errors import UsageError
 from kprof.upload.protocols import PROTOCOLS
 
@@ -114,3 +115,17 @@ def test_a_log_takes_no_other_file_s_place(
     assert isinstance(done.exception, UsageError), done.exception
     assert str(done.exception).startswith(f"--trace-line {log}: is a file of this upload (")
     assert there == {p.name: p.exists() and p.read_bytes() for p in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("2ms", 0.002), ("2", 0.000002), ("1.5us", 0.0000015), ("60s", 60)]
+)
+def test_the_pause_between_characters_is_a_time(text: str, seconds: float) -> None:
+    options = {"send": (), "expect": (), "send_delay": text}
+    assert _greeting(options).delay_s == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("text", "said"), [("soon", "is no time"), ("61s", "expected 60 s or")])
+def test_a_pause_that_cannot_be_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        _greeting({"send": (), "expect": (), "send_delay": text})

@@ -33,9 +33,9 @@ from kprof.analysis.figures import (
 )
 from kprof.analysis.questions import near
 from kprof.analysis.statistics import Statistics
-from kprof.analysis.times import parse_time
 from kprof.errors import ProblemsError, UsageError
 from kprof.names import Modifier, NameFile, display_name
+from kprof.times import parse_time
 
 _LINE = re.compile(
     r"(?P<what>.+?)\s*(?P<sign><=|>=|==|!=|<|>)\s*"

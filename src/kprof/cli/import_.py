@@ -9,7 +9,9 @@ import click
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", required=True, metavar="OUT", help="The capture file to write.")
 @click.option("--map", "mapping", metavar="MAP", help="Channels, such as A0-A15=D0-D15,CE=D16.")
-@click.option("--settle", metavar="TIME", help="From /CE falling to the address; such as 50ns.")
+@click.option(
+    "--settle", metavar="TIME", help="From /CE falling to the address; 50ns; us without a unit."
+)
 @click.option(
     "--tag-bits",
     type=click.IntRange(1, 16),

@@ -40,10 +40,9 @@ from kprof.upload.protocols import PROTOCOLS
 @click.option("--expect", multiple=True, metavar="TEXT", help="Then wait for this.")
 @click.option(
     "--send-delay",
-    type=click.FloatRange(0, 60_000),
-    default=0,
-    metavar="MS",
-    help="Pause a typed character.",
+    default="0",
+    metavar="TIME",
+    help="Pause a typed character, such as 2ms; us without a unit.",
 )
 @click.option("--ask", default="", metavar="TEXT", help="Dumps: type this for each missing part.")
 @click.option("--addr", metavar="N", default="0", help="Without the agent: address of the RAM.")

@@ -18,6 +18,7 @@ from kprof.cli.output import FORMS
 from kprof.cli.upload_applies import check_options, check_values
 from kprof.errors import UsageError
 from kprof.files import same_file, spare_foreign, spare_inputs
+from kprof.times import parse_time
 from kprof.upload.ask import fill
 from kprof.upload.host import HostOptions
 from kprof.upload.memory_session import MemoryOptions, fetch_memory
@@ -25,6 +26,8 @@ from kprof.upload.partial import check_output
 from kprof.upload.progress import Progress, Rater, progress_text
 from kprof.upload.prompt import Greeting, parse_typed
 from kprof.upload.session import UploadOptions, UploadResult, code_names, fetch
+
+LONGEST_DELAY_S = 60
 
 
 class UploadMeter:
@@ -168,10 +171,15 @@ def memory_options(options: Mapping[str, Any]) -> MemoryOptions:
 
 
 def _greeting(options: Mapping[str, Any]) -> Greeting:
+    delay_s = float(parse_time(options["send_delay"], "--send-delay")) / 1e6
+    if delay_s > LONGEST_DELAY_S:
+        raise UsageError(
+            f"--send-delay {options['send_delay']}: expected {LONGEST_DELAY_S} s or less"
+        )
     return Greeting(
         sent=tuple(parse_typed(text) for text in options["send"]),
         expected=tuple(parse_typed(text) for text in options["expect"]),
-        delay_s=options["send_delay"] / 1000,
+        delay_s=delay_s,
     )
 
 

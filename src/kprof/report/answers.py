@@ -138,7 +138,7 @@ def _around(lines: Timeline, request: Request, keep: Mask | None) -> tuple[Mask,
     """The calls that run at the events around a time, and those events."""
     import math
 
-    from kprof.analysis.times import parse_time, to_ticks
+    from kprof.times import parse_time, to_ticks
 
     time = math.floor(to_ticks(parse_time(request.subject[0], "--around"), lines.info.clock_hz))
     first, last = around(lines, time, 2 * request.many)

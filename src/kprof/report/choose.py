@@ -74,7 +74,7 @@ def filter_of(info: CaptureInfo, request: Request) -> Filter:
     import math
 
     from kprof.analysis.filters import Filter
-    from kprof.analysis.times import parse_range, parse_time, to_ticks
+    from kprof.times import parse_range, parse_time, to_ticks
 
     hz = info.clock_hz
     least = start = end = None
@@ -107,7 +107,7 @@ def trigger_cost(capture: Capture, request: Request) -> Fraction:
 
     if request.trigger_cost is None:
         return Fraction(0)
-    from kprof.analysis.times import parse_time, to_ticks
+    from kprof.times import parse_time, to_ticks
 
     return to_ticks(parse_time(request.trigger_cost, "--trigger-cost"), capture.info.clock_hz)
 

@@ -1,6 +1,7 @@
 """Which channel of a logic analyser is which line of the EPROM socket.
 
-A line is an address line A0..A15 or /CE. Channels named so are found by themselves, in the ways
+A line is an address line A0..A31 or /CE; of the address lines those count whose bits are in the
+tag. Channels named so are found by themselves, in the ways
 that people write them (``A3``, ``addr[3]``, ``/CE``, ``CE#``, ``nCE``, ``CS_N``); others are told:
 ``A0-A15=D0-D15,CE=D16``, or ``CE=!D16`` where the channel is high for a selected EPROM.
 """
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from kprof.errors import CaptureError, UsageError
 from kprof.names import display_name
 
-ADDRESS_LINES = 16
+TAG_BITS = 16
+ADDRESS_LINES = 32
 _ADDRESS = re.compile(r"a(?:ddr(?:ess)?)?[ _]?[\[(<]?([0-9]{1,2})[\])>]?", re.IGNORECASE)
 _SELECT = re.compile(
     r"[/~!\\#]?n?_?(?:ce|cs|oe_?ce|rom_?ce|rom_?cs)(?:[ _]?n|[#*\\]|_b|_l)?", re.IGNORECASE
@@ -29,7 +31,7 @@ class Wiring:
     Attributes
     ----------
     address
-        (address line, channel) in ascending order of lines; at most 16.
+        (address line, channel) in ascending order of lines; those of the tag alone.
     select
         The channel on /CE.
     select_high
@@ -45,9 +47,34 @@ class Wiring:
         """The channels a reader has to deliver: bit i of its words is ``wanted[i]``, /CE last."""
         return [channel for _, channel in self.address] + [self.select]
 
+    def doubts(self, taken: range, source: str) -> tuple[str, ...]:
+        """A warning where bits of the tag are 0 because their lines are on no channel.
 
-def find_wiring(channels: Sequence[str], mapping: str | None, source: str) -> Wiring:
+        Lines that are missing at the top of a tag from A0 on are not: it is a shorter tag.
+        """
+        lines = [line for line, _ in self.address]
+        last = max(lines) if taken.start == 0 else taken[-1]
+        missing = [line for line in range(taken.start, last + 1) if line not in lines]
+        if not missing:
+            return ()
+        bits = ", ".join(str(line - taken.start) for line in missing)
+        named = ", ".join(f"A{line}" for line in missing)
+        return (
+            f"{source}: the tag is A{taken.start} to A{taken[-1]}, and no channel has {named}: of "
+            f"each tag these bits are 0: {bits} (--map names the channels, --tag-bits makes the "
+            "tag shorter)",
+        )
+
+
+def find_wiring(
+    channels: Sequence[str], mapping: str | None, source: str, taken: range = range(TAG_BITS)
+) -> Wiring:
     """The wiring of a file with these channel names.
+
+    Parameters
+    ----------
+    taken
+        The address lines whose bits are in the tag.
 
     Raises
     ------
@@ -57,13 +84,13 @@ def find_wiring(channels: Sequence[str], mapping: str | None, source: str) -> Wi
         Without a mapping: the names do not say which channel is what.
     """
     lines, high = _by_name(channels) if mapping is None else _mapped(channels, mapping, source)
-    address = tuple(sorted((line, channel) for line, channel in lines.items() if line >= 0))
+    address = tuple(sorted((line, channel) for line, channel in lines.items() if line in taken))
     if -1 not in lines or not address:
         missing = "/CE" if address else "no address line" if -1 in lines else "neither"
         found = ", ".join(display_name(name) for name in channels[:40]) or "none"
         raise CaptureError(
-            f"{source}: its channels are {found}: {missing} is named; expected A0 to A15 and CE "
-            "(say which is which: --map A0-A15=D0-D15,CE=D16)"
+            f"{source}: its channels are {found}: {missing} is named; expected A{taken[0]} to "
+            f"A{taken[-1]} and CE (say which is which: --map A0-A15=D0-D15,CE=D16)"
         )
     return Wiring(address, lines[-1], high)
 
@@ -107,7 +134,7 @@ def _pairs(line: str, channel: str) -> Iterator[tuple[str, str]]:
             f"--map {line}={channel}; expected as many channels as lines, such as A0-A15=D0-D15"
         )
     if abs(high - low) >= ADDRESS_LINES:
-        raise UsageError(f"--map {line}; expected lines from A0 to A15")
+        raise UsageError(f"--map {line}; expected lines from A0 to A31")
     first, last = int(channels[2]), int(channels[4])
     for step in range(abs(high - low) + 1):
         yield (
@@ -122,7 +149,7 @@ def _line_number(line: str, part: str) -> int:
         return int(match[1])
     if _SELECT.fullmatch(line):
         return -1
-    raise UsageError(f"--map {part!r}: {line!r} is no line; expected A0 to A15 or CE")
+    raise UsageError(f"--map {part!r}: {line!r} is no line; expected A0 to A31 or CE")
 
 
 def _channel(name: str, channels: Sequence[str], source: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kprof.capture.importers.channels import ADDRESS_LINES, find_wiring
+from kprof.capture.importers.channels import TAG_BITS, find_wiring
 from kprof.capture.importers.extract import Counts, Rules, find_events
 from kprof.capture.importers.reader import Reader
 from kprof.capture.match import with_names
@@ -19,10 +19,9 @@ from kprof.capture.write import capture_writer
 from kprof.errors import CaptureError, FileAccessError, UsageError
 from kprof.files import explain
 from kprof.names import NameFile
+from kprof.times import parse_time
 
 FORMATS = ("sigrok", "vcd", "csv", "saleae")
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ps|ns|us|ms|s)?")
-_SECONDS = {"ps": 10**12, "ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
 _SETTLE_NS = 20
 
 
@@ -35,7 +34,7 @@ class ImportOptions:
 
     mapping: str | None = None
     settle: str | None = None
-    tag_bits: int = ADDRESS_LINES
+    tag_bits: int = TAG_BITS
     tag_shift: int = 0
     ignore: str | None = None
     samplerate: str | None = None
@@ -94,7 +93,8 @@ def import_recording(
     reader = open_recording([Path(path) for path in paths], options)
     recording = reader.recording
     source = str(paths[0])
-    wiring = find_wiring(recording.channels, options.mapping, source)
+    taken = range(options.tag_shift, options.tag_shift + options.tag_bits)
+    wiring = find_wiring(recording.channels, options.mapping, source, taken)
     settle, confirm = _settle_ticks(options.settle, recording.clock_hz, recording.sample_ticks)
     rules = Rules(
         lines=tuple(line for line, _ in wiring.address),
@@ -138,7 +138,7 @@ def import_recording(
             writer.finish(_final(info, counts))
     except OSError as error:
         raise FileAccessError(explain(source, "read", error)) from error
-    warnings = recording.warnings + _warnings(source, counts)
+    warnings = recording.warnings + wiring.doubts(taken, source) + _warnings(source, counts)
     return ImportResult(recording.kind, counts, recording.clock_hz, warnings)
 
 
@@ -215,10 +215,7 @@ def _settle_ticks(text: str | None, clock: Fraction, sample: int | None) -> tupl
     confirm = sample or max(1, round(clock * _SETTLE_NS / 10**9))
     if text is None:
         return confirm, confirm
-    match = _DURATION.fullmatch(text.strip())
-    if match is None or len(text) > 20:
-        raise UsageError(f"--settle {text!r}; expected a time such as 50ns or 0.1us")
-    seconds = Fraction(match[1]) / _SECONDS[match[2] or "ns"]
+    seconds = parse_time(text, "--settle") / 10**6
     if seconds > 1:
         raise UsageError(f"--settle {text!r}; expected a time below a second")
     return round(seconds * clock), confirm

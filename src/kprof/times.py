@@ -1,4 +1,7 @@
-"""Times as users write them: ``5us``, ``1.5ms``, ``250ns``, or as the trace prints them."""
+"""Times as users write them: ``5us``, ``1.5ms``, ``250ns``, or as the trace prints them.
+
+A number alone is microseconds, in every option of every verb.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,14 @@ from fractions import Fraction
 
 from kprof.errors import UsageError
 
-_UNITS = {"ns": Fraction(1, 1000), "us": Fraction(1), "ms": Fraction(1000), "s": Fraction(1000000)}
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(ns|us|ms|s|)")
+_UNITS = {
+    "ps": Fraction(1, 1000000),
+    "ns": Fraction(1, 1000),
+    "us": Fraction(1),
+    "ms": Fraction(1000),
+    "s": Fraction(1000000),
+}
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(ps|ns|us|ms|s|)")
 _STAMP = re.compile(r"([0-9]+):([0-9]{3}) ?([0-9]{3})")
 
 
