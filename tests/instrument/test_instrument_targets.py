@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kprof.errors import UsageError
-from kprof.instrument.targets import TARGETS, find_target, read_targets
+from kprof.instrument.targets import TARGETS, find_target, read_targets, target_of
 
 SOURCE = "int f(int a, int b)\n{\n    int c = a * b;\n    return c + a;\n}\n"
 
@@ -139,3 +139,34 @@ def test_targets_in_a_file(tmp_path: Path) -> None:
     assert own["a"].statement(4) == TARGETS["m68k"].statement(8)
     assert own["b"].statement(4) == "f(4);"
     assert find_target("b", file=path).strategy == "returns"
+
+
+def test_what_is_like_a_target_behaves_like_it(tmp_path: Path) -> None:
+    path = tmp_path / "own"
+    path.write_text(
+        "[board]\nlike = m68k\nshift = 1\n[window]\nlike = mmio\n[call]\nfire = f({tag});\n"
+    )
+    board = find_target("board", file=path, base="prof")
+    assert board.statement(5) == '__asm__ volatile("tst.b prof+10");'
+    assert "address 0x8002" in find_target("board", file=path).warning(0x4001)
+    assert find_target("board", file=path).cpu.compilers == TARGETS["m68k"].cpu.compilers
+    window = find_target("window", file=path, base="w")
+    assert (window.statement(3), window.declaration) == (
+        "(void)*(w+3);",
+        "extern volatile unsigned char w[];",
+    )
+    assert (board.reads_memory, find_target("call", file=path).reads_memory) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "options", "target"),
+    [
+        ("m68k-linux-gnu-gcc-12", (), "m68k"),
+        ("/opt/bin/arm-none-eabi-gcc", ("-mthumb",), "thumb"),
+        ("arm64-apple-clang", (), "aarch64"),
+        ("x86_64-linux-gnu-gcc", ("-m32",), "i386"),
+        ("riscv32-unknown-elf-gcc", (), "riscv"),
+    ],
+)
+def test_the_target_of_a_compiler(compiler: str, options: tuple[str, ...], target: str) -> None:
+    assert target_of(compiler, options) == target

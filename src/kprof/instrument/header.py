@@ -33,8 +33,8 @@ def profile_header(entries: Iterable[NameEntry], target: Target) -> str:
         "#ifdef KPROF",
         "#define PROFILE(name) KPROF_INLINE_##name",
     ]
-    if target.declares:
-        lines.append(target.declares)
+    if target.declaration:
+        lines.append(target.declaration)
     for entry in inline:
         if _C_NAME.fullmatch(entry.name):
             statement = target.statement(entry.value) if entry.value and target.plants else ""

@@ -128,7 +128,7 @@ def _options(job: Job, target: Target, names: Path, folder: Path) -> Options:
         (folder / "include").mkdir()
         write_text(folder / "include" / Path(job.header).name, profile_header((), target))
         preprocessor_options += ["-idirafter", str(folder / "include")]
-    compiler = find_compiler(target.name, job.compiler)
+    compiler = find_compiler(target.cpu, job.compiler)
     return Options(
         target,
         names,

@@ -15,14 +15,8 @@ from kprof.errors import InstrumentError, UsageError
 from kprof.files import read_bytes
 from kprof.instrument.driver import read_command
 from kprof.instrument.shadow import decode, encode, foreign
+from kprof.instrument.targets import Cpu
 
-_CROSS = {
-    "m68k": ("m68k-linux-gnu-gcc", "m68k-elf-gcc", "m68k-unknown-elf-gcc"),
-    "arm": ("arm-none-eabi-gcc", "arm-linux-gnueabihf-gcc", "arm-linux-gnueabi-gcc"),
-    "thumb": ("arm-none-eabi-gcc", "arm-linux-gnueabihf-gcc"),
-    "aarch64": ("aarch64-none-elf-gcc", "aarch64-linux-gnu-gcc"),
-    "riscv": ("riscv64-unknown-elf-gcc", "riscv64-linux-gnu-gcc"),
-}
 _LIMIT_S = 120
 
 
@@ -74,8 +68,8 @@ class Preprocessor:
         return done.returncode == 0
 
 
-def find_compiler(target: str, wanted: str | None) -> tuple[str, ...]:
-    """The compiler to preprocess with: the one that is asked for, or one for the target, or cc.
+def find_compiler(cpu: Cpu, wanted: str | None) -> tuple[str, ...]:
+    """The compiler to preprocess with: the one that is asked for, or one for the processor, or cc.
 
     Empty where there is none, or `wanted` is "none".
 
@@ -92,7 +86,7 @@ def find_compiler(target: str, wanted: str | None) -> tuple[str, ...]:
         raise UsageError(f"no compiler {wanted!r}; expected one in PATH, or none")
     if words and shutil.which(words[0]):
         return words
-    for name in (*_CROSS.get(target, ()), "cc", "gcc", "clang"):
+    for name in (*cpu.compilers, "cc", "gcc", "clang"):
         if shutil.which(name):
             return (name,)
     return ()

@@ -40,7 +40,7 @@ def prologue(target: Target, tags: Sequence[int]) -> str:
     """What the triggers of these functions (entry tags) need before the first of them, one line."""
     if not target.plants:
         return ""
-    parts = [target.declares] if target.declares else []
+    parts = [target.declaration] if target.declaration else []
     if target.strategy == "cleanup":
         parts += [_exit_function(target, tag) for tag in tags]
     return " ".join(parts)

@@ -11,7 +11,9 @@ size suffix. Users add their own in a file of sections (see `read_targets`)::
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +22,28 @@ from kprof.files import read_bytes
 
 STRATEGIES = ("cleanup", "returns")
 _SYMBOL = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """A processor, and how its compilers are known.
+
+    Attributes
+    ----------
+    words
+        A word of these in a compiler's name, and it compiles for this processor.
+    machines
+        What ``uname -m`` begins with on such a machine.
+    compilers
+        Cross compilers to look for.
+    variants
+        Options with which its compilers compile for another target, and that target's name.
+    """
+
+    words: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    compilers: tuple[str, ...] = ()
+    variants: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +66,14 @@ class Target:
         "cleanup" or "returns" (see `strategy`).
     base, shift
         The address of a tag is base + (tag << shift); the base may be a symbol.
+    symbol_fire, symbol_declares
+        `fire` and `declares` where the base is a symbol, ``{base}``; "" where it may not be one.
+    past_near
+        What the user should know where a trigger's address is past `near`.
+    reads_memory
+        It reads an address, which a program of a host does not have.
+    cpu
+        The processor that it is for.
     """
 
     name: str
@@ -52,18 +84,25 @@ class Target:
     strategy: str = "cleanup"
     base: int | str = 0
     shift: int = 0
+    symbol_fire: str = ""
+    symbol_declares: str = ""
+    past_near: str = ""
+    reads_memory: bool = True
+    cpu: Cpu = Cpu()
 
     def statement(self, tag: int) -> str:
         """The C statements that fire `tag`."""
         offset = tag << self.shift
+        template = self.fire
         if isinstance(self.base, str):
-            address, size, beyond = f"{self.base}+{offset}", "", bool(self.far)
+            address, size = f"{self.base}+{offset}", ""
+            template = self.symbol_fire
         else:
             place = self.base + offset
             short = place <= 0x7FFF or place >= 0xFFFF8000
             address, size = str(place), ".w" if short else ".l"
-            beyond = bool(self.far) and place > self.near
-        template = self.far if beyond else self.fire
+            if self.far and place > self.near:
+                template = self.far
         filled = template.replace("{address}", address).replace("{size}", size)
         return filled.replace("{tag}", str(tag))
 
@@ -72,45 +111,92 @@ class Target:
         """Does it put anything into the code?"""
         return bool(self.fire)
 
+    @property
+    def declaration(self) -> str:
+        """What stands once before the first function."""
+        if isinstance(self.base, str):
+            return self.symbol_declares.replace("{base}", self.base)
+        return self.declares
+
     def warning(self, tag: int) -> str:
         """What the user should know when tags go as high as `tag`, or ""."""
-        if self.name != "m68k" or isinstance(self.base, str):
+        if not self.past_near or isinstance(self.base, str):
             return ""
         address = self.base + (tag << self.shift)
-        if address <= 0x7FFF or address >= 0xFFFF8000:
+        if address <= self.near or address >= 0xFFFF8000:
             return ""
-        return (
-            f"tags go up to {tag}, address {address:#x}: past 0x7fff the trigger is tst.b with a "
-            "long address, 6 bytes instead of 4 (give the functions that matter low values)"
-        )
+        return f"tags go up to {tag}, address {address:#x}: past {self.near:#x} {self.past_near}"
 
 
 _BYTE = "(*(volatile unsigned char *)({address}ul))"
+_TEST_BYTE = '__asm__ volatile("{testb %%al,{address}|test BYTE PTR ds:{address},al}":::"cc");'
 _TARGETS = (
-    Target("m68k", '__asm__ volatile("tst.b {address}{size}");'),
+    Target(
+        "m68k",
+        '__asm__ volatile("tst.b {address}{size}");',
+        symbol_fire='__asm__ volatile("tst.b {address}");',
+        past_near="the trigger is tst.b with a long address, 6 bytes instead of 4 (give the "
+        "functions that matter low values)",
+        cpu=Cpu(
+            ("m68k",), ("m68k",), ("m68k-linux-gnu-gcc", "m68k-elf-gcc", "m68k-unknown-elf-gcc")
+        ),
+    ),
     Target(
         "i386",
-        '__asm__ volatile("{testb %%al,{address}|test BYTE PTR ds:{address},al}":::"cc");',
+        _TEST_BYTE,
+        symbol_fire=_TEST_BYTE,
+        cpu=Cpu(("i386", "i486", "i586", "i686"), ("i386", "i486", "i586", "i686")),
     ),
     Target(
         "x86-64",
-        '__asm__ volatile("{testb %%al,{address}|test BYTE PTR ds:{address},al}":::"cc");',
+        _TEST_BYTE,
         far='__asm__ volatile("{testb %%al,(%0)|test BYTE PTR [%0],al}"::"r"({address}):"cc");',
         near=0x7FFFFFFF,
+        cpu=Cpu(("x86_64",), ("x86_64", "amd64"), variants=(("-m32", "i386"),)),
+    ),
+    Target(
+        "aarch64",
+        '__asm__ volatile("ldrb wzr,[%0]"::"r"({address}ul));',
+        cpu=Cpu(
+            ("aarch64", "arm64"),
+            ("aarch64", "arm64"),
+            ("aarch64-none-elf-gcc", "aarch64-linux-gnu-gcc"),
+        ),
     ),
     Target(
         "arm",
         'unsigned long kprof_t;__asm__ volatile("ldrb %0,[%1]":"=r"(kprof_t):"r"({address}ul));',
+        cpu=Cpu(
+            ("arm",),
+            ("arm",),
+            ("arm-none-eabi-gcc", "arm-linux-gnueabihf-gcc", "arm-linux-gnueabi-gcc"),
+            (("-mthumb", "thumb"),),
+        ),
     ),
     Target(
         "thumb",
         'unsigned long kprof_t;__asm__ volatile("ldrb %0,[%1]":"=l"(kprof_t):"l"({address}ul));',
+        cpu=Cpu(compilers=("arm-none-eabi-gcc", "arm-linux-gnueabihf-gcc")),
     ),
-    Target("aarch64", '__asm__ volatile("ldrb wzr,[%0]"::"r"({address}ul));'),
-    Target("riscv", '__asm__ volatile("lbu zero,0(%0)"::"r"({address}ul));'),
-    Target("mmio", f"(void){_BYTE};", strategy="returns"),
-    Target("soft", "kprof_event({tag}u);", declares="extern void kprof_event(unsigned);"),
-    Target("none", ""),
+    Target(
+        "riscv",
+        '__asm__ volatile("lbu zero,0(%0)"::"r"({address}ul));',
+        cpu=Cpu(("riscv",), ("riscv",), ("riscv64-unknown-elf-gcc", "riscv64-linux-gnu-gcc")),
+    ),
+    Target(
+        "mmio",
+        f"(void){_BYTE};",
+        strategy="returns",
+        symbol_fire="(void)*({address});",
+        symbol_declares="extern volatile unsigned char {base}[];",
+    ),
+    Target(
+        "soft",
+        "kprof_event({tag}u);",
+        declares="extern void kprof_event(unsigned);",
+        reads_memory=False,
+    ),
+    Target("none", "", reads_memory=False),
 )
 TARGETS = {target.name: target for target in _TARGETS}
 
@@ -143,14 +229,25 @@ def find_target(
         raise UsageError(f"no target {name!r}; expected one of {', '.join(known)}")
     if base is not None:
         target = replace(target, base=_base(base, target))
-    if target.name == "mmio" and isinstance(target.base, str):
-        declares = f"extern volatile unsigned char {target.base}[];"
-        target = replace(target, fire="(void)*({address});", declares=declares)
     if shift is not None:
         if not 0 <= shift <= 8:
             raise UsageError(f"the shift is {shift}; expected 0 to 8")
         target = replace(target, shift=shift)
     return replace(target, strategy=strategy) if strategy else target
+
+
+def target_of(compiler: str, options: Sequence[str]) -> str:
+    """The name of the target that a compiler of this name compiles for with these options.
+
+    Where the compiler's name does not say it, it is this machine's. "" where that is not known.
+    """
+    machine = os.uname().machine
+    named = [t for t in _TARGETS if any(word in compiler for word in t.cpu.words)]
+    for target in named or _TARGETS:
+        if named or machine.startswith(target.cpu.machines or "?"):
+            variants = (other for option, other in target.cpu.variants if option in options)
+            return next(variants, target.name)
+    return ""
 
 
 def read_targets(path: Path | str) -> dict[str, Target]:
@@ -190,12 +287,18 @@ def _target(name: str, settings: dict[str, str]) -> Target:
     like = settings.get("like")
     if like is not None and like not in TARGETS:
         raise ValueError(f"like = {like!r}; expected one of {', '.join(TARGETS)}")
-    target = replace(TARGETS[like], name=name) if like else Target(name, "")
+    # A statement of the user's may do anything.
+    target = replace(TARGETS[like], name=name) if like else Target(name, "", reads_memory=False)
     if not like and "fire" not in settings:
         raise ValueError("no 'fire'; expected the C statement that fires a trigger")
     strategy = settings.get("strategy", target.strategy)
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy = {strategy!r}; expected {' or '.join(STRATEGIES)}")
+    if "fire" in settings:
+        declares = settings.get("declares", "")
+        target = replace(
+            target, symbol_fire=settings["fire"], symbol_declares=declares, past_near=""
+        )
     return replace(
         target,
         fire=settings.get("fire", target.fire),
@@ -226,6 +329,6 @@ def _base(text: str, target: Target) -> int | str:
         if value < 0:
             raise UsageError(f"the base is {text!r}; expected an address from 0 up")
         return value
-    if target.name not in ("m68k", "i386", "mmio"):
+    if not target.symbol_fire:
         raise UsageError(f"target {target.name} takes a number as its base, not the symbol {text}")
     return text
