@@ -50,10 +50,20 @@ def guest(folder: Path, c: str, *options: str) -> KernelImage:
     (folder / "start.S").write_text('.section .text.start,"ax"' + START)
     (folder / "guest.c").write_text(PRELUDE + c)
     (folder / "guest.ld").write_text(LINK)
-    flags = "-O2 -m68020 -ffreestanding -fno-pic -fomit-frame-pointer -w -nostdlib -static"
+    flags = (
+        "-O2 -m68020 -msoft-float -ffreestanding -fno-pic -fomit-frame-pointer -w -nostdlib -static"
+    )
     subprocess.run(
         [
-            *(CROSS, *flags.split(), "-Wl,--build-id=none", "-Wl,-z,noexecstack", *options),
+            *(
+                CROSS,
+                *flags.split(),
+                "-nostdlib",
+                "-static",
+                "-Wl,--build-id=none",
+                "-Wl,-z,noexecstack",
+                *options,
+            ),
             *(str(folder / "start.S"), str(folder / "guest.c"), "-lgcc"),
             *("-T", str(folder / "guest.ld"), "-o", str(folder / "guest.elf")),
         ],

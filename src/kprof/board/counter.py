@@ -15,6 +15,12 @@ CRYSTAL_HZ = 3_686_400
 _WRAP = 0x1_0000
 
 
+def _tick(board_hz: int, divisor: int) -> tuple[int, int]:
+    """Clocks of a count, as a fraction."""
+    clocks = Fraction(board_hz * divisor, CRYSTAL_HZ)
+    return clocks.numerator, clocks.denominator
+
+
 class Counter:
     """The counter/timer; `now` is the board's clock count throughout.
 
@@ -30,8 +36,9 @@ class Counter:
         self.timer = False
         self.preload = 0
         self._hz = board_hz
-        self._tick = Fraction(board_hz, CRYSTAL_HZ)
-        self._from: Fraction | None = None  # when the first countdown below began; None: stopped
+        # Times are in parts of a clock, so that a count is a whole number of them.
+        self._tick, self._parts = _tick(board_hz, 1)
+        self._from: int | None = None  # when the first countdown below began; None: stopped
         self._first = self._rest = 1  # counts of that countdown, and of all behind it
         self._ended = 0  # countdowns before it
         self._seen = 0  # how often it was ready at the last acknowledgement
@@ -39,14 +46,12 @@ class Counter:
 
     def configure(self, acr: int, now: int) -> None:
         """Take mode and clock source from ACR; a change of either begins a new countdown."""
-        timer, tick = (
-            bool(acr & 0x40),
-            Fraction(16 if acr & 0x30 == 0x30 else 1) * Fraction(self._hz, CRYSTAL_HZ),
-        )
-        if (timer, tick) == (self.timer, self._tick):
+        timer = bool(acr & 0x40)
+        tick, parts = _tick(self._hz, 16 if acr & 0x30 == 0x30 else 1)
+        if (timer, tick, parts) == (self.timer, self._tick, self._parts):
             return
         was_running = self._from is not None
-        self.timer, self._tick = timer, tick
+        self.timer, self._tick, self._parts = timer, tick, parts
         self._from = None
         if timer or was_running:
             self.start(now)
@@ -63,7 +68,7 @@ class Counter:
 
     def start(self, now: int) -> None:
         """Begin a new countdown, not ready."""
-        self._from = Fraction(now)
+        self._from = now * self._parts
         self._first = self._rest = max(self.preload, 1)
         if not self.timer:
             self._rest = _WRAP
@@ -85,7 +90,7 @@ class Counter:
         if self._from is None:
             return NEVER
         each = 2 if self.timer else 1
-        return -(-self._end(each * (self._readies(now) + 1) - self._ended) // 1)
+        return -(-self._end(each * (self._readies(now) + 1) - self._ended) // self._parts)
 
     def count(self, now: int) -> int:
         """The value that CUR and CLR show."""
@@ -94,18 +99,19 @@ class Counter:
         done = self._countdowns(now)
         began = self._end(done) if done else self._from
         length = self._rest if done else self._first
-        return int(length - (now - began) // self._tick) & 0xFFFF
+        return (length - (now * self._parts - began) // self._tick) & 0xFFFF
 
-    def _end(self, which: int) -> Fraction:
+    def _end(self, which: int) -> int:
         """When the countdown with this number, from 1, ends."""
         assert self._from is not None
         return self._from + (self._first + (which - 1) * self._rest) * self._tick
 
     def _countdowns(self, now: int) -> int:
         """Countdowns that have ended since `_from`."""
-        if self._from is None or now < self._end(1):
+        if self._from is None:
             return 0
-        return 1 + int((now - self._end(1)) // (self._rest * self._tick))
+        behind = now * self._parts - self._end(1)
+        return 0 if behind < 0 else 1 + behind // (self._rest * self._tick)
 
     def _readies(self, now: int) -> int:
         done = self._ended + self._countdowns(now)

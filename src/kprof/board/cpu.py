@@ -140,6 +140,7 @@ class Cpu:
         self._frames = kind != "68000"
         self._failure: BaseException | None = None
         self._hooks: dict[int, Any] = {}
+        self._trace_hook: Callable[[str, int, int, int], None] | None = None
         self.remaining = self._remaining
         self.slice_end = 0
         self.taken: Taken | None = None
@@ -273,7 +274,8 @@ class Cpu:
 
     def trace(self, hook: Callable[[str, int, int, int], None] | None) -> None:
         """Call `hook(mode, width, address, value)` behind every access, fetches included."""
-        if hook is not None:
+        if hook is not None and hook != self._trace_hook:
+            self._trace_hook = hook
             self._memory.set_trace_func(hook)
         self._memory.set_trace_mode(hook is not None)
 

@@ -74,6 +74,7 @@ class EpromSocket:
             True: (self._quiet_r8(), self._quiet_r16, self._quiet_r32),
             None: (self._r8, self._r16, self._r32),
         }
+        self._banked = (self._banked_r8(), self._r16, self._r32)
         profiler.changed = self._choose
         self._choose()
 
@@ -95,7 +96,7 @@ class EpromSocket:
         """Answer in the shortest way that does all that a select does now."""
         profiler = self._profiler
         way = True if profiler.quiet else False if profiler.plain else None
-        self.r8, self.r16, self.r32 = self._ways[way]
+        self.r8, self.r16, self.r32 = self._banked if profiler.banked else self._ways[way]
         self._cpu.map(self._base, self.pages, self)
 
     def _appending_r8(self) -> Callable[[int], int]:
@@ -123,6 +124,26 @@ class EpromSocket:
         def r8(address: int) -> int:
             remaining.value -= wait
             return image[address - base]
+
+        return r8
+
+    def _banked_r8(self) -> Callable[[int], int]:
+        """A byte while the Profiler's banks can be read."""
+        image, base, wait, remaining = self._image, self._base, self._wait, self._cpu.remaining
+        width, shift = self._width, self._width.bit_length() - 1
+        read, touched = self._profiler.read_bank, self._polling.touched
+
+        def r8(address: int) -> int:
+            remaining.value -= wait
+            offset = address - base
+            pins = offset >> shift & 0xFFFF
+            if pins & 0x8000 and not offset % width:
+                if pins & 0x4000:
+                    touched()
+                answer = read(pins)
+                if answer is not None:
+                    return answer
+            return image[offset]
 
         return r8
 

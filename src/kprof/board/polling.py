@@ -4,7 +4,7 @@ A program that polls a status register reads the same registers again and again.
 loop changes nothing if, between two reads of one register by one instruction,
 
 - all registers and flags of the CPU are the same bytes,
-- the turn has written the same values to the same memory as the turn before it,
+- the turn has written nothing to memory, or just what the turn before it had written,
 - no device was touched but by reads without side effects, no event was stored, and no interrupt was
   taken,
 - and no device register changes by itself before a known moment (`quiet_until`).
@@ -12,8 +12,8 @@ loop changes nothing if, between two reads of one register by one instruction,
 Then every further turn up to that moment, or up to the end of the slice, is the same turn, and the
 clock is moved by a whole number of them: exact to the loop's turn. Everything else is emulated.
 
-The proof costs two turns with every access traced, so it is tried only where it can pay. A loop
-whose state repeats after several turns is found by Brent's cycle detection.
+The proof needs every access of a turn traced. The first reads of a wait are, if it can be long
+enough to pay; behind them only turns that were found by Brent's cycle detection.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from collections.abc import Callable, Sequence
 
 from kprof.board.cpu import Cpu
 
-_WORTH_TURNS = 6
+_WORTH_CLOCKS = 400
+_TRACED_READS = 12
 _MOST_READS = 1 << 12
+_MOST_MISSES = 2
 
 
 class Polling:
@@ -51,72 +53,86 @@ class Polling:
         self._quiet_until = quiet_until
         self._selects = selects
         self._selected = 0
+        self._quiet = -1  # until when nothing changes by itself; -1: since something was touched
+        self._dull = False  # it is too near to skip anything
+        self._reads = self._renew_at = 0
         self._anchor = b""
         self._anchor_address = -1
-        self._reads = self._renew_at = 0
-        self._phase = 0
         self._seen_at = 0
-        self._quiet = 0
+        self._tracing = False
+        self._misses = 0
         self._before: list[tuple[int, int, int]] = []
         self._writes: list[tuple[int, int, int]] = []
 
     def touched(self) -> None:
         """A device, the Profiler, an interrupt or the world has changed something."""
-        self._anchor_address = -1
-        self._reads = self._renew_at = 0
-        if self._phase:
-            self._stop()
+        self._quiet = -1
+        if self._tracing:
+            self._trace(False)
 
     def polled(self, address: int) -> None:
         """A status register is about to be read, without side effect; may spend many clocks."""
         if not self.on:
             return
-        if len(self._selects) != self._selected:
-            self._selected = len(self._selects)
-            self.touched()
+        now = self._cpu.now
+        if now >= self._quiet or len(self._selects) != self._selected:
+            self._begin(now)
+        if self._dull:
+            return
         self._reads += 1
-        if address == self._anchor_address and self._anchor == self._state:
-            self._turn()
-        elif self._phase:
-            if self._reads > self._renew_at:
-                self.touched()
+        state = self._state.tobytes()
+        if state == self._anchor and address == self._anchor_address:
+            self._turn(now)
         elif self._reads > self._renew_at:
-            self._anchor = self._state.tobytes()
-            self._anchor_address = address
-            self._renew_at = min(2 * self._reads, self._reads + _MOST_READS)
-            self._seen_at = self._cpu.now
+            self._anchor, self._anchor_address, self._seen_at = state, address, now
+            self._writes = []
+            more = 1 if self._reads < 4 else min(self._reads, _MOST_READS)
+            self._renew_at = self._reads + more - 1
+        elif self._tracing and self._reads > _TRACED_READS:
+            self._trace(False)
 
-    def _turn(self) -> None:
+    def _begin(self, now: int) -> None:
+        """The first read of a wait."""
+        self._selected = len(self._selects)
+        self._quiet = self._quiet_until(now)
+        self._dull = self._quiet - now < _WORTH_CLOCKS
+        self._reads = self._renew_at = self._misses = 0
+        self._anchor_address = -1
+        self._before = []
+        if self._tracing == self._dull:
+            self._trace(not self._dull)
+
+    def _turn(self, now: int) -> None:
         """The CPU is at the anchor again, in the same state."""
-        cpu = self._cpu
-        now = cpu.now
         turn, self._seen_at = now - self._seen_at, now
         if turn <= 0:  # one instruction that reads twice
             return
         self._renew_at = self._reads + _MOST_READS
-        if self._phase == 0:
-            self._quiet = self._quiet_until(now)
-            if min(self._quiet - now, cpu.slice_left) > _WORTH_TURNS * turn:
-                self._phase = 1
-                self._writes = []
-                cpu.trace(self._traced)
-        elif self._phase == 1:
-            self._before, self._writes = self._writes, []
-            self._phase = 2
-        else:
-            same = self._before == self._writes and now < self._quiet
-            self._stop()
-            if not same:
-                self._anchor_address = -1  # look for another state, later
-                return
-            turns = (min(self._quiet - now, cpu.slice_left) - 1) // turn
-            cpu.wait(max(turns, 0) * turn)
+        if not self._tracing:
+            if self._misses < _MOST_MISSES:
+                self._before = []
+                self._trace(True)
+            return
+        writes, self._writes = self._writes, []
+        if writes and writes != self._before:
+            self._before = writes
+            self._misses += 1
+            if self._misses > _MOST_MISSES:
+                self._trace(False)
+            return
+        cpu = self._cpu
+        turns = (min(self._quiet - now, cpu.slice_left) - 1) // turn
+        if turns > 0:
+            cpu.wait(turns * turn)
             self._seen_at = cpu.now
+        self._misses = 0
+        self._trace(False)
+
+    def _trace(self, on: bool) -> None:
+        self._tracing = on
+        self._writes = []
+        self._cpu.trace(self._traced if on else None)
 
     def _traced(self, mode: str, width: int, address: int, value: int) -> None:
         if mode == "W":
             self._writes.append((address, width, value))
-
-    def _stop(self) -> None:
-        self._phase = 0
-        self._cpu.trace(None)

@@ -192,6 +192,11 @@ class Profiler:
         )
 
     @property
+    def banked(self) -> bool:
+        """All that a select does is to put a byte of a bank on the bus, or to select a bank."""
+        return self._on_select is None and self._switch is Switch.READ and not self.noting
+
+    @property
     def on_select(self) -> Callable[[int, int], None] | None:
         """Called with (now, address) after every select."""
         return self._on_select
@@ -255,7 +260,7 @@ class Profiler:
             if len(self.selects) == self.limit:
                 self.at_limit()
         if self._switch is Switch.READ and address & 0x8000:
-            answer = self._read(address)
+            answer = self.read_bank(address)
         if self._on_select is not None:
             self._on_select(now, address)
         return answer
@@ -301,12 +306,14 @@ class Profiler:
             data = encode_records(self.times() & _TIME_MASK, self.tags())
             self._ram[: len(data)] = data
 
-    def _read(self, address: int) -> int | None:
+    def read_bank(self, address: int) -> int | None:
+        """What the Profiler puts on the data bus at READ, with A15 = 1; None: nothing."""
         if address & 0x4000:
             self._bank = address & 7
             return None
         if self._bank < RECORD_BYTES:
-            self._fold()
+            if self._folded != self.count:
+                self._fold()
             return self._ram[(address & _ADDRESS_MASK) * RECORD_BYTES + self._bank]
         if self._bank == 5:
             return self._overflow << 7 | (self.count & _ADDRESS_MASK) >> 8

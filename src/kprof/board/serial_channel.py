@@ -78,8 +78,12 @@ class SerialChannel:
 
     def quiet_until(self, now: int) -> int:
         """The next moment at which SR can change by itself."""
-        moments = [self.next_arrival(now), self.tx_ready_at, self._tx_free]
-        return min((moment for moment in moments if moment > now), default=NEVER)
+        next_one = self.next_arrival(now)
+        free = self._tx_free
+        if free > now:
+            ready = free - self._tx_clocks
+            next_one = min(next_one, ready if ready > now else free)
+        return next_one
 
     def status(self, now: int) -> int:
         """SR: RxRDY 01, FFULL 02, TxRDY 04, TxEMT 08, overrun 10."""
