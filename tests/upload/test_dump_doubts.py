@@ -172,3 +172,40 @@ def test_two_dumps_that_agree_against_two_others(tmp_path: Path) -> None:
     with pytest.raises(VerifyError, match="two dumps agree on other bytes than two before them"):
         fetch_memory_over(SimLine(Changing()), tmp_path / "a.bin", options)  # type: ignore[arg-type]
     assert not (tmp_path / "a.bin").exists()
+
+
+@pytest.mark.parametrize("proto", ["srec", "hexdump", "raw"])
+@pytest.mark.parametrize("start", [0x8000, 0x8002, 0x8001])
+def test_a_board_with_16_bit_words_is_asked_for_whole_ones(
+    tmp_path: Path, proto: str, start: int
+) -> None:
+    """A dump in longs takes an address error at an odd address, but for where the RAM begins."""
+    asked: list[tuple[int, int]] = []
+
+    class Longs(Monitor):
+        def receive(self, byte: int) -> Iterator[bytes]:
+            if byte == 13:
+                first, stop = (int(digits, 16) for digits in self.typed.split()[-2:])
+                asked.append((first, stop))
+            yield from super().receive(byte)
+
+    lines = {"srec": srec_line, "hexdump": _spoilt(), "raw": lambda _, data: data}
+    board = Longs(RAM, start, lines[proto], quiet=proto == "raw")
+    options = MemoryOptions(proto, records=3000, addr=start, ask=r"d {addr:x} {end:x}\r")
+    fetch_memory_over(SimLine(board), tmp_path / "a.bin", options)
+    assert open_capture(tmp_path / "a.bin").records.tobytes() == RAM
+    assert len(asked) > 8
+    assert {first % 4 for first, _ in asked if first != start} == {0}
+    assert {(stop + 1) % 4 for _, stop in asked if stop != start + len(RAM) - 1} == {0}
+
+
+def _spoilt() -> Callable[[int, bytes], bytes]:
+    """A dump in longs of which one line is cut short now and then."""
+    printed: list[int] = []
+
+    def line(address: int, data: bytes) -> bytes:
+        printed.append(address)
+        whole = hex_line(address, data, 4)
+        return whole[:23] + b"\r\n" if len(printed) % 97 == 0 else whole
+
+    return line

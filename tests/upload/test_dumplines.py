@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 from tests.upload.boards import hex_line, ihex_head, ihex_lines, srec_line
+from tests.upload.peers import compiler
 from tests.upload.rams import random_ram
 
 from kprof.upload.dumplines import HexDump, IntelHex, Parser, RawBytes, SRecords
@@ -134,3 +139,82 @@ def test_a_hexadecimal_dump_says_when_its_last_byte_is_there() -> None:
     assert (parser.reached, parser.waiting) == (True, 160)
     assert list(parser.finish()) == ROWS
     assert parser.waiting == 0
+
+
+def _joined(parser: HexDump, text: bytes, start: int, length: int) -> bytes:
+    """The memory in a dump; AA where nothing came."""
+    memory = bytearray(b"\xaa" * length)
+    parser.begin(start, length)
+    for address, data in [*parser.feed(text), *parser.finish()]:
+        end = min(address - start + len(data), length)
+        assert address >= start
+        memory[address - start : end] = data[: end - (address - start)]
+    return bytes(memory)
+
+
+REPEATS = DATA + bytes(320) + DATA[:48] + b"\x55" * 4000 + DATA + bytes(77)
+
+
+@pytest.mark.parametrize(
+    ("command", "little"),
+    [
+        ("hexdump -C", False),
+        ("hexdump", True),
+        ("od -A x -t x1", False),
+        ("od -A x -t x1z -w32", False),
+        ("od -A x -t x4 --endian=big", False),
+        ("xxd", False),
+        ("xxd -a -g 4", False),
+    ],
+)
+@pytest.mark.parametrize("data", [REPEATS, bytes(4096), DATA], ids=["some", "all", "none"])
+def test_dumps_of_real_programs(tmp_path: Path, command: str, little: bool, data: bytes) -> None:
+    if shutil.which(command.split()[0]) is None:
+        pytest.skip(f"no {command.split()[0]}")
+    data = data[: len(data) // 4 * 4]
+    (tmp_path / "ram").write_bytes(data)
+    text = subprocess.run(
+        [*command.split(), tmp_path / "ram"], capture_output=True, check=True
+    ).stdout
+    parser = HexDump(little=little)
+    assert _joined(parser, text, 0, len(data)) == data
+    assert parser.bad == 0
+
+
+@pytest.mark.parametrize(("letter", "word"), [("b", 1), ("h", 2), ("w", 4), ("g", 8)])
+def test_dumps_of_gdb(tmp_path: Path, letter: str, word: int) -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("no gdb")
+    (tmp_path / "main.c").write_text(
+        f"char ram[] = {{{','.join(map(str, DATA))}}};\nint main(void) {{ return ram[0]; }}"
+    )
+    program = tmp_path / "program"
+    subprocess.run(
+        [compiler(), "-no-pie", "-o", program, tmp_path / "main.c"], check=True, timeout=60
+    )
+    asked = f"x/{len(DATA) // word}x{letter} &ram"
+    command = ["gdb", "-nx", "-batch", "-ex", "set prompt", "-ex", asked, str(program)]
+    text = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    start = int(text.split()[0], 16)
+    parser = HexDump(little=True)
+    assert _joined(parser, b"(gdb) " + asked.encode() + b"\n" + text, start, len(DATA)) == DATA
+    assert (parser.bad, parser.word) == (0, word)
+
+
+def test_dumps_of_debug_have_segments() -> None:
+    text = b"-d 2000:100 l a0\r\n"
+    for address, data in ROWS:
+        shown = data[:8].hex(" ") + "-" + data[8:].hex(" ")
+        ascii_ = "".join(chr(c) if 32 <= c < 127 else "." for c in data)
+        text += f"2000:{address - 0x8000 + 0x100:04X}  {shown.upper()}   {ascii_}\r\n".encode()
+    assert _joined(HexDump(), text + b"-", 0x20100, len(DATA)) == DATA
+    words = b"2000:1234 5678 9abc def0\r\n2008:1111 2222 3333 4444\r\n"
+    assert _joined(HexDump(), words, 0x2000, 16).hex() == "123456789abcdef01111222233334444"
+
+
+def test_a_star_that_does_not_fit_is_no_line() -> None:
+    first = b"00000000: 01 02 03 04\n*\n"
+    for rest in (b"00000006: 05 06 07 08\n", b"00000000: 01 02 03 04\n", b"*\n", b""):
+        assert b"\1\2\3\4\1" not in _joined(HexDump(), first + rest, 0, 16)
+    assert _joined(HexDump(), b"*\n00000008: 05 06 07 08\n", 0, 12) == b"\xaa" * 8 + b"\5\6\7\b"
+    assert _joined(HexDump(), first + b"7ffffff0: 05 06 07 08\n", 0, 64) == b"\1\2\3\4" * 16

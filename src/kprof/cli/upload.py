@@ -44,7 +44,12 @@ from kprof.upload.protocols import PROTOCOLS
     metavar="TIME",
     help="Pause a typed character, such as 2ms; us without a unit.",
 )
-@click.option("--ask", default="", metavar="TEXT", help="Dumps: type this for each missing part.")
+@click.option(
+    "--ask",
+    default="",
+    metavar="TEXT",
+    help="Dumps: type this for each missing part; {addr}, {count}, {end} (the last byte), {stop}.",
+)
 @click.option("--addr", metavar="N", default="0", help="Without the agent: address of the RAM.")
 @click.option("--banks", metavar="N,N,N,N,N", help="Its five banks' addresses.")
 @click.option("--stride", type=click.IntRange(1, 64), default=1, help="From a byte to the next.")

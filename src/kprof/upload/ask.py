@@ -1,7 +1,9 @@
 r"""The template of a command that makes a monitor print a part of its memory (`--ask`).
 
-``{addr}``, ``{count}`` and ``{end}`` (the last byte's address) are filled in, each as Python's
-format for a number says, of up to two digits' width: ``{addr:x}``, ``{addr:#x}``, ``{addr:08X}``.
+``{addr}``, ``{count}``, ``{end}`` (the last byte's address) and ``{stop}`` (the address behind it)
+are filled in, and for real-mode monitors ``{seg}`` and ``{off}`` (``{seg:04x}:{off:04x}``). Each is
+written as Python's format for a number says, of up to two digits' width: ``{addr:x}``,
+``{addr:#x}``, ``{addr:08X}``.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from string import Formatter
 
 from kprof.errors import UsageError
 
-FIELDS = ("addr", "count", "end")
+FIELDS = ("addr", "count", "end", "stop", "seg", "off")
 _FORMAT = re.compile(r"#?0?[0-9]{0,2}[bdoxX]?")
 
 
@@ -27,7 +29,8 @@ def fill(template: str, addr: int, count: int) -> str:
         parts = list(Formatter().parse(template))
     except ValueError as error:
         raise _wrong(template, str(error).lower()) from error
-    values = {"addr": addr, "count": count, "end": addr + count - 1}
+    values = {"addr": addr, "count": count, "end": addr + count - 1, "stop": addr + count}
+    values |= {"seg": addr >> 16 << 12, "off": addr & 0xFFFF}
     command = ""
     for text, name, form, conversion in parts:
         command += text
@@ -42,6 +45,7 @@ def fill(template: str, addr: int, count: int) -> str:
 
 def _wrong(template: str, what: str) -> UsageError:
     return UsageError(
-        f"--ask '{template}': {what}; expected {{addr}}, {{count}} or {{end}}, such as "
+        f"--ask '{template}': {what}; expected {{addr}}, {{count}}, {{end}}, {{stop}}, {{seg}} or "
+        "{off}, such as "
         r"'md.b {addr:x} {count:x}\r'"
     )

@@ -35,6 +35,7 @@ from kprof.upload.talk import Talk
 
 FIRST_S, QUIET_S, DONE_S = 10.0, 2.0, 0.2
 PIECE = 4096
+LEAST_WORD = 4  # bytes; of a dump that does not show its words
 MAX_PASSES = 8
 MAX_DUMP, MAX_SURPLUS = 1 << 30, 1 << 16
 STOP = b"\x03"
@@ -213,9 +214,23 @@ class Dumper:
                 self._refuse_surplus(memory, late, sum(length for _, length in spans))
 
     def _ask_again(self, memory: Memory, address: int, count: int) -> Talk[None]:
-        """Type the command for these bytes, and take them."""
-        yield from self.stream.send(parse_typed(self._options.command(address, count)))
-        yield from self._take(memory, b"", wanted=(address, count))
+        """Type the command for these bytes, in whole words of the board's, and take them."""
+        wanted = self._aligned(address, count)
+        yield from self.stream.send(parse_typed(self._options.command(*wanted)))
+        yield from self._take(memory, b"", wanted=wanted)
+
+    def _aligned(self, address: int, count: int) -> tuple[int, int]:
+        """These bytes and what completes their words, within their part of the memory.
+
+        A 68000 takes an address error on a word at an odd address.
+        """
+        word = max(LEAST_WORD, self._parser.word)
+        for start, length in self.memory.layout.spans():
+            if start <= address < start + length:
+                first = max(start, address - address % word)
+                stop = min(start + length, -(-(address + count) // word) * word)
+                return first, stop - first
+        raise AssertionError(f"{address:#x} is in no span")
 
     def _take(
         self, memory: Memory, heard: bytes, wanted: tuple[int, int] | None = None
@@ -302,7 +317,7 @@ class Dumper:
             return f"{-self._parser.surplus:,} bytes are missing of {extent:,} (send them again)"
         gaps = self.memory.missing()
         shown = [
-            shlex.quote(self._options.command(start, count))
+            shlex.quote(self._options.command(*self._aligned(start, count)))
             if self._options.ask
             else f"{start:#x} to {start + count - 1:#x}"
             for start, count in gaps[:8]

@@ -6,8 +6,11 @@ of the format (prompts, echoes) is passed over; a line that begins as one and is
 - S-records, Intel hex: every line has its sum. Intel hex gives 16 bits of an address, and the rest
   in lines of their own: where an address goes back without such a line, one may have been lost, and
   nothing counts until the next.
-- Hexadecimal dumps: ``address, bytes or words, perhaps characters``. There is no sum; lines that do
-  not continue in the width of the others are left out, and the caller compares two dumps.
+- Hexadecimal dumps: ``address, bytes or words, perhaps characters``. The address may be ``seg:off``
+  (DEBUG), or ``<symbol+offset>`` may follow it, and the words may have ``0x`` (gdb's ``x``). A line
+  ``*`` stands for lines like the one before it up to the next address (``hexdump -C``, ``od``).
+  There is no sum; lines that do not continue in the width of the others are left out, and the
+  caller compares two dumps.
 - Raw bytes are no text; only their number says whether they are what is wanted.
 """
 
@@ -22,8 +25,13 @@ Piece = tuple[int, bytes]
 MAX_LINE = 4096
 _SREC = re.compile(rb"S([0-9])([0-9A-Fa-f]{6,})")
 _IHEX = re.compile(rb":([0-9A-Fa-f]{10,})")
-_HEX_LINE = re.compile(rb"^\W*(?:0[xX])?([0-9A-Fa-f]{4,16})[:>|\s-]+(?=[0-9A-Fa-f]{2})")
-_WORDS = re.compile(rb"([0-9A-Fa-f]+)([\s-]{0,2})")
+_HEX_LINE = re.compile(
+    rb"^\W*(?:0[xX]([0-9A-Fa-f]{1,16})|([0-9A-Fa-f]{4,16}))(?:\s*<[^>]*>)?[:>|\s-]+"
+    rb"(?=(?:0[xX])?[0-9A-Fa-f]{2})"
+)
+_SEGMENTED = re.compile(rb"^\W*([0-9A-Fa-f]{4}):([0-9A-Fa-f]{4})\s+(?=[0-9A-Fa-f]{2}(?:[\s-]|$))")
+_LAST = re.compile(rb"\s*(?:0[xX])?([0-9A-Fa-f]{4,16})\s*")  # the end's address, of hexdump and od
+_WORDS = re.compile(rb"(?:0[xX])?([0-9A-Fa-f]+)([\s-]{0,2})")
 _ADDRESS_BYTES = {0: 2, 1: 2, 2: 3, 3: 4, 5: 2, 6: 3, 7: 4, 8: 3, 9: 2}
 
 
@@ -42,6 +50,8 @@ class Parser(Protocol):
         Bytes that have come and are not yet given.
     counted
         Only their number tells the wanted bytes from others.
+    word
+        Bytes of a word of the dump, as far as that is known.
     surplus
         Where they are counted: how many more came than are wanted; negative: how many fewer.
     """
@@ -52,6 +62,7 @@ class Parser(Protocol):
     waiting: int
     counted: bool
     surplus: int
+    word: int
 
     def begin(self, address: int, count: int) -> None:
         """A dump of so many bytes from this address follows."""
@@ -68,6 +79,7 @@ class _Lines:
 
     def __init__(self) -> None:
         self.bad = self.waiting = self.surplus = 0
+        self.word = 1
         self.ended = self.reached = self.counted = False
         self._rest = b""
         self._end = 0
@@ -174,6 +186,7 @@ class HexDump(_Lines):
         super().__init__()
         self._little = little
         self._lines: list[Piece] = []
+        self._repeated = False  # a `*` came: the line before it stands for others
 
     def finish(self) -> Iterator[Piece]:
         """See `Parser`; all pieces come here, when the width of the lines is known."""
@@ -184,7 +197,7 @@ class HexDump(_Lines):
             if 0 < later[0] - line[0] <= 256
         )
         width = steps.most_common(1)[0][0] if steps else 256
-        lines, self._lines, self.waiting = self._lines, [], 0
+        lines, self._lines, self.waiting, self._repeated = self._lines, [], 0, False
         for at, (address, data) in enumerate(lines):
             last = at + 1 == len(lines) or lines[at + 1][0] != address + width
             if len(data) >= width:
@@ -195,17 +208,43 @@ class HexDump(_Lines):
                 self.bad += 1
 
     def _line(self, line: bytes) -> Iterator[Piece]:
-        found = _HEX_LINE.match(line)
-        if found:
-            data = self._data(line[found.end() :])
-            if data:
-                address = int(found[1], 16)
-                self._lines.append((address, data))
-                self.waiting += len(data)
-                self.reached = self.reached or address < self._end <= address + len(data)
-            else:
-                self.bad += 1
+        segmented = _SEGMENTED.match(line)
+        found = segmented or _HEX_LINE.match(line)
+        if line.strip() == b"*":
+            self._repeated = bool(self._lines)
+        elif segmented:
+            address = (int(segmented[1], 16) << 4) + int(segmented[2], 16)
+            self._take(address, line[segmented.end() :])
+        elif found:
+            self._take(int(found[1] or found[2], 16), line[found.end() :])
+        elif self._repeated and (last := _LAST.fullmatch(line)):
+            self._repeat(int(last[1], 16))
         yield from ()
+
+    def _take(self, address: int, text: bytes) -> None:
+        """A line of the dump."""
+        data = self._data(text)
+        if not data:
+            self.bad += 1
+            return
+        self._repeat(address)
+        self._add(address, data)
+
+    def _repeat(self, until: int) -> None:
+        """The lines that a `*` stands for, where whole ones fit up to this address."""
+        if not self._repeated:
+            return
+        self._repeated = False
+        before, data = self._lines[-1]
+        gap = min(until, self._end) - before - len(data)
+        if gap > 0 and (until - before) % len(data) == 0:
+            for address in range(before + len(data), before + len(data) + gap, len(data)):
+                self._add(address, data)
+
+    def _add(self, address: int, data: bytes) -> None:
+        self._lines.append((address, data))
+        self.waiting += len(data)
+        self.reached = self.reached or address < self._end <= address + len(data)
 
     def _data(self, text: bytes) -> bytes:
         out, digits, at = bytearray(), 0, 0
@@ -217,6 +256,7 @@ class HexDump(_Lines):
                 break
             if not gap and found.end() != len(text):
                 break
+            self.word = digits // 2
             value = bytes.fromhex(word.decode())
             out += value[::-1] if self._little else value
             at = found.end()
@@ -238,6 +278,7 @@ class RawBytes:
 
     def __init__(self) -> None:
         self.bad = self.waiting = self.surplus = 0
+        self.word = 1
         self.ended = self.reached = False
         self.counted = True
         self.longest = self._came = bytearray()
