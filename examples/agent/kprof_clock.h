@@ -90,7 +90,7 @@ static __inline__ kprof_u64 kprof_count(void)
 #define KPROF_COUNT_BITS 32
 static volatile unsigned int kprof_overflows;
 
-ISR(TIMER1_OVF_vect)
+ISR(TIMER1_OVF_vect, __attribute__((no_instrument_function)))
 {
     kprof_overflows++;
 }

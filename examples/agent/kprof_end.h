@@ -12,10 +12,17 @@ static const struct kprof_signal {
     { SIGILL, 1, "SIGILL" }
 };
 #define KPROF_SIGNALS (sizeof kprof_signals / sizeof *kprof_signals)
-static struct sigaction kprof_theirs[KPROF_SIGNALS]; /* the program's own */
 static int kprof_handle, kprof_handling;
 
-static void kprof_on_signal(int number, siginfo_t *info, void *context)
+/* A handler of the program that a library replaces for a while, and then sets again, is what it
+ * found: ours. So each of theirs has one of ours to itself. */
+#define KPROF_HANDLERS 4
+static struct kprof_handler {
+    int used;
+    struct sigaction theirs;
+} kprof_handlers[KPROF_HANDLERS][KPROF_SIGNALS];
+
+static void kprof_signalled(int which, int number, siginfo_t *info, void *context)
 {
     struct sigaction theirs;
     sigset_t this_one;
@@ -24,14 +31,14 @@ static void kprof_on_signal(int number, siginfo_t *info, void *context)
 
     while (i < KPROF_SIGNALS - 1 && kprof_signals[i].number != number)
         i++;
-    theirs = kprof_theirs[i];
+    theirs = kprof_handlers[which][i].theirs;
     if ((theirs.sa_flags & SA_SIGINFO) || theirs.sa_handler != SIG_DFL) {
         if (kprof_plain())
             kprof_save(kprof_signals[i].name, KPROF_SAY);
         errno = saved;
         if (theirs.sa_flags & SA_SIGINFO)
             theirs.sa_sigaction(number, info, context);
-        else if (theirs.sa_handler != SIG_IGN)
+        else
             theirs.sa_handler(number);
         return;
     }
@@ -44,27 +51,68 @@ static void kprof_on_signal(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+static void kprof_handler0(int number, siginfo_t *info, void *context)
+{
+    kprof_signalled(0, number, info, context);
+}
+
+static void kprof_handler1(int number, siginfo_t *info, void *context)
+{
+    kprof_signalled(1, number, info, context);
+}
+
+static void kprof_handler2(int number, siginfo_t *info, void *context)
+{
+    kprof_signalled(2, number, info, context);
+}
+
+static void kprof_handler3(int number, siginfo_t *info, void *context)
+{
+    kprof_signalled(3, number, info, context);
+}
+
+static void (*const kprof_ours[KPROF_HANDLERS])(int, siginfo_t *, void *) = {
+    kprof_handler0, kprof_handler1, kprof_handler2, kprof_handler3
+};
+
+/* Which of ours is to call what signal i does now; KPROF_HANDLERS: none. */
+static int kprof_handler_for(size_t i, const struct sigaction *now)
+{
+    int special = !(now->sa_flags & SA_SIGINFO) && now->sa_handler == SIG_DFL, which;
+
+    if (!(now->sa_flags & SA_SIGINFO) && now->sa_handler == SIG_IGN)
+        return KPROF_HANDLERS;
+    if (kprof_signals[i].fault && !special)
+        return KPROF_HANDLERS;
+    for (which = 0; which < KPROF_HANDLERS; which++)
+        if (now->sa_sigaction == kprof_ours[which])
+            return KPROF_HANDLERS;
+    for (which = 0; which < KPROF_HANDLERS && kprof_handlers[which][i].used; which++)
+        if (kprof_handlers[which][i].theirs.sa_sigaction == now->sa_sigaction)
+            break;
+    return which;
+}
+
 void kprof_ram_signals(void)
 {
     struct sigaction ours, now;
     size_t i;
+    int which;
 
     if (!kprof_handle || __atomic_exchange_n(&kprof_handling, 1, __ATOMIC_ACQUIRE))
         return;
     for (i = 0; i < KPROF_SIGNALS; i++) {
         if (sigaction(kprof_signals[i].number, (struct sigaction *)0, &now) != 0)
             continue;
-        if (!(now.sa_flags & SA_SIGINFO)
-            && (now.sa_handler == SIG_IGN || (kprof_signals[i].fault && now.sa_handler != SIG_DFL)))
+        which = kprof_handler_for(i, &now);
+        if (which == KPROF_HANDLERS)
             continue;
-        if ((now.sa_flags & SA_SIGINFO)
-            && (now.sa_sigaction == kprof_on_signal || kprof_signals[i].fault))
-            continue;
-        kprof_theirs[i] = ours = now;
+        kprof_handlers[which][i].theirs = ours = now;
+        kprof_handlers[which][i].used = 1;
         if (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
             ours.sa_flags |= SA_ONSTACK | SA_RESTART;
         ours.sa_flags |= SA_SIGINFO;
-        ours.sa_sigaction = kprof_on_signal;
+        ours.sa_sigaction = kprof_ours[which];
         sigaction(kprof_signals[i].number, &ours, (struct sigaction *)0);
     }
     __atomic_store_n(&kprof_handling, 0, __ATOMIC_RELEASE);
@@ -129,6 +177,8 @@ static void kprof_at_start(void)
             kprof_crc_table[i] = kprof_crc_table[i] & 1 ? 0xEDB88320UL ^ kprof_crc_table[i] >> 1
                                                         : kprof_crc_table[i] >> 1;
     kprof_owner = (long)getpid();
+    if (fstat(2, &kprof_stderr) != 0)
+        kprof_stderr.st_mode = 0;
     kprof_set_path();
     if (events && (events & (events - 1)) == 0)
         kprof_size = events;
@@ -146,7 +196,13 @@ static void kprof_at_start(void)
 #endif
     kprof_start_ns = kprof_now_ns();
     kprof_start_clock = KPROF_NOW();
-    kprof_join();
+    if (kprof_join() == &kprof_strangers) {
+        fprintf(stderr, "kprof_ram: KPROF_EVENTS=%lu: no memory for them; keeping %lu\n", kprof_size,
+                (unsigned long)KPROF_RAM_EVENTS);
+        kprof_size = KPROF_RAM_EVENTS;
+        KPROF_STORE(kprof_joined, 0UL);
+        kprof_join();
+    }
     kprof_ram_signals();
 #ifdef __GLIBC__
     on_exit(kprof_at_exit, (void *)0);
@@ -158,14 +214,11 @@ static void kprof_at_start(void)
 /* What came after kprof_at_exit: the program's destructors. */
 static void kprof_at_end(void)
 {
-    unsigned long wrote = kprof_wrote;
-
     kprof_halt(KPROF_STOPPED);
 #ifdef __GLIBC__
-    if (kprof_ram_valid() > wrote && kprof_plain())
+    if (kprof_ram_valid() + kprof_ram_lost() != kprof_known && kprof_plain())
         kprof_save("", KPROF_QUIET);
 #else
-    (void)wrote;
     if (kprof_save("", KPROF_AT_END) != 0) {
         fflush((FILE *)0);
         _exit(KPROF_EXIT);

@@ -3,7 +3,8 @@
  * Written from signal handlers too: system calls alone, no stdio, no heap, little stack. What was
  * stored is looked at twice, once for the checksums in the header and once to write it, so it must
  * not change between the two: a ring is copied first. An event whose place is taken but which is
- * not there yet (its thread is at it) is left out and counted as lost.
+ * not there yet (its thread is at it, or a signal has stopped it there) is left out and counted as
+ * lost.
  */
 
 #define KPROF_CHUNK_LOG2 24
@@ -99,7 +100,9 @@ static int kprof_view_of(unsigned long number, struct kprof_view *view, kprof_u6
                 break;
         }
         view->count = i;
-        return 0;
+        if (i + 1 >= next)
+            return 0;
+        view->count = i = 0; /* events of a signal stand behind one that is not there yet */
     }
     if (next > kprof_size)
         i = next - kprof_size;

@@ -16,6 +16,9 @@
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE 1
 #endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -49,6 +52,8 @@
 #endif
 #ifdef KPROF_NO_THREADS
 #define KPROF_OWN
+#elif defined __ELF__ /* in a shared library too no function is called for it */
+#define KPROF_OWN __attribute__((tls_model("initial-exec"))) __thread
 #else
 #define KPROF_OWN __thread
 #endif
@@ -94,7 +99,7 @@ static struct kprof_stream kprof_streams[KPROF_MARK_COUNT];
 static struct kprof_stream kprof_nobody;    /* of a thread that has not fired an event */
 static struct kprof_stream kprof_strangers; /* of threads without a stream: counted, not stored */
 static KPROF_OWN struct kprof_stream *kprof_mine = &kprof_nobody;
-static KPROF_OWN int kprof_joining;
+static KPROF_OWN volatile int kprof_joining; /* its stream is being made, or made anew */
 
 static unsigned long kprof_joined;
 static int kprof_state = KPROF_NEW, kprof_keep;
@@ -266,7 +271,7 @@ static void kprof_look(struct kprof_stream *stream, unsigned tag)
     }
     if (state != KPROF_RUNNING && state != KPROF_FULL)
         return;
-    if (kprof_joining) { /* a signal has come while its thread was made known */
+    if (kprof_joining) { /* a signal has come in the middle of that */
         KPROF_COUNT_UP(kprof_strangers.away);
         return;
     }
@@ -277,11 +282,13 @@ static void kprof_look(struct kprof_stream *stream, unsigned tag)
     }
     run = KPROF_LOAD(kprof_run_number);
     if (stream != &kprof_strangers && KPROF_LOAD(stream->run) != run) {
+        kprof_joining = 1;
         stream->look = 0;
         KPROF_STORE(stream->next, 0UL);
         KPROF_STORE(stream->away, 0UL);
         KPROF_STORE(stream->folds, 0UL);
         KPROF_STORE(stream->run, run);
+        kprof_joining = 0;
     }
     if (stream == &kprof_strangers || state == KPROF_FULL) {
         KPROF_COUNT_UP(stream->away);
@@ -311,9 +318,9 @@ void kprof_ram_between(int mode, unsigned start, unsigned stop)
     KPROF_STORE(kprof_keep, mode == KPROF_KEEP_LAST);
     KPROF_STORE(kprof_first_tag, start);
     KPROF_STORE(kprof_last_tag, stop);
-    kprof_run_began = KPROF_NOW() - kprof_start_clock;
+    KPROF_STORE(kprof_run_number, kprof_run_number + 1); /* now there are no events */
     KPROF_STORE(kprof_strangers.away, 0UL);
-    KPROF_STORE(kprof_run_number, kprof_run_number + 1);
+    kprof_run_began = KPROF_NOW() - kprof_start_clock;
     KPROF_STORE(kprof_state, start == KPROF_ANY ? KPROF_RUNNING : KPROF_ARMED);
 }
 

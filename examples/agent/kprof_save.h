@@ -4,12 +4,20 @@ static unsigned long kprof_writer; /* the process that is writing, or 0 */
 static KPROF_OWN int kprof_inside; /* this thread is */
 static sigset_t kprof_mask;        /* its signals before */
 static unsigned long kprof_wrote;  /* events in the file, marks apart */
+static unsigned long kprof_known;  /* events that had come when it was written */
 static char kprof_target[KPROF_PATH_ROOM], kprof_link[KPROF_PATH_ROOM];
 static char kprof_beside[KPROF_PATH_ROOM + 8], kprof_out[KPROF_PATH_ROOM + 48];
 static char kprof_text[KPROF_PATH_ROOM + 512];
 
+static struct stat kprof_stderr; /* as it was at the start; st_mode 0: there was none */
+
 static void kprof_say(const char *first, const char *second)
 {
+    struct stat now;
+
+    if (!kprof_stderr.st_mode || fstat(2, &now) != 0 || now.st_dev != kprof_stderr.st_dev
+        || now.st_ino != kprof_stderr.st_ino)
+        return; /* a program that has closed it may have a file of its own there now */
     kprof_text[0] = 0;
     kprof_add(kprof_text, sizeof kprof_text - 1, "kprof_ram: ");
     kprof_add(kprof_text, sizeof kprof_text - 1, first);
@@ -197,7 +205,7 @@ static void kprof_report(const char *why, const char *path)
         kprof_add_number(text, sizeof text, others);
         kprof_add(text, sizeof text, " of them of threads after the first ");
         kprof_add_number(text, sizeof text, KPROF_MARK_COUNT);
-        kprof_add(text, sizeof text, " (KPROF_MARK_COUNT)");
+        kprof_add(text, sizeof text, " (KPROF_MARK_COUNT) or without memory");
     }
     if (wanted > kprof_size) {
         kprof_add(text, sizeof text, " (KPROF_EVENTS=");
@@ -238,6 +246,7 @@ static int kprof_save(const char *why, int say)
         kprof_add(path, sizeof path, ".");
         kprof_add_number(path, sizeof path, (kprof_u64)getpid());
     }
+    kprof_known = kprof_ram_valid() + kprof_ram_lost();
     result = kprof_write_streams(path);
     if (result != 0)
         kprof_say(path, ": cannot write the capture");

@@ -13,9 +13,11 @@ from tests.upload.softram import RAM, build, environment, run, written
 # Stores 4 events, does SETUP, says "ready", and goes on until something ends it.
 ENDLESS = """
 #define _DEFAULT_SOURCE 1
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "kprof_ram.h"
 static volatile int told;
@@ -112,6 +114,30 @@ def test_a_handler_gets_what_it_asked_for(tmp_path: Path) -> None:
     assert "SIGTERM: 5 events" in said
 
 
+def test_a_handler_that_is_set_for_a_while_is_not_taken_for_the_program_s(tmp_path: Path) -> None:
+    """As a library does around its work: what it finds, it sets again."""
+    setup = (
+        f"struct sigaction mine, before; {MANY} memset(&mine, 0, sizeof mine);"
+        f"mine.sa_handler = handler; sigaction(SIGTERM, &mine, &before); {{ {MANY} }}"
+        f"sigaction(SIGTERM, &before, 0); {{ {MANY} }}"
+    )
+    code, said = _ended(tmp_path, signal.SIGTERM, setup=f"{{ {setup} }}")
+    assert code == -signal.SIGTERM
+    assert "SIGTERM: 6004 events" in said
+
+
+def test_several_handlers_one_after_the_other(tmp_path: Path) -> None:
+    names = ["first", "second", "third", "fourth", "fifth"]
+    more = "".join(
+        f"}} static void {name}(int number) {{ (void)number; _exit(7);" for name in names
+    )
+    set_one = [f"signal(SIGTERM, {name}); {{ {MANY} }}" for name in [*names, "handler"]]
+    setup = "".join(set_one)
+    code, _ = _ended(tmp_path, signal.SIGTERM, handler=f"told = 1; {more}", setup=f"{{ {setup} }}")
+    assert code == 5
+    assert written(tmp_path / "run.bin").events == 4 + 6 * 2000 + 2
+
+
 def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
     setup = f"signal(SIGINT, SIG_IGN); {{ {MANY} }} raise(SIGINT); told = 1"
     assert _ended(tmp_path, None, setup=setup) == (5, "")
@@ -176,6 +202,88 @@ def test_a_program_that_goes_elsewhere_writes_where_it_began(tmp_path: Path) -> 
         stdout=subprocess.DEVNULL,
     )
     assert written(tmp_path / "here" / "own.bin").events == 6
+
+
+def test_a_file_in_the_place_of_stderr_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "db").touch()
+    setup = f'close(2); if (open("{tmp_path / "db"}", O_WRONLY) != 2) return 1'
+    code, said = _ended(tmp_path, signal.SIGTERM, setup=setup)
+    assert (code, said) == (-signal.SIGTERM, "")
+    assert (tmp_path / "db").read_bytes() == b""
+    assert written(tmp_path / "run.bin").events == 4
+
+
+def test_more_events_than_there_is_memory_for(tmp_path: Path) -> None:
+    setup = f"{{ {MANY} }} told = 1"
+    code, said = _ended(tmp_path, None, setup=setup, KPROF_EVENTS=str(1 << 58))
+    assert code == 5
+    assert said == (f"kprof_ram: KPROF_EVENTS={1 << 58}: no memory for them; keeping 16384\n")
+    assert written(tmp_path / "run.bin").events == 2006
+
+
+UNDER_WAY = """
+#define _DEFAULT_SOURCE 1
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include "kprof_ram.h"
+static volatile int ticks, cut, wrong;
+static void tick(int number)
+{
+    static unsigned char header[128];
+    unsigned long stored, kept = 0;
+    FILE *file;
+    int i;
+    (void)number;
+    for (i = 0; i < 9; i++)
+        kprof_event(2000);
+    stored = kprof_ram_valid();
+    if (kprof_ram_flush() == 0 && (file = fopen("run.bin", "rb")) != 0) {
+        if (fread(header, 1, sizeof header, file) == sizeof header)
+            kept = header[40] | header[41] << 8;
+        fclose(file);
+    }
+    cut += kept == stored - 1;
+    wrong += kept != stored && kept != stored - 1;
+    ticks++;
+}
+int main(void)
+{
+    struct itimerval once = { { 0, 0 }, { 0, 0 } };
+    int i = 0, set = -1;
+    signal(SIGALRM, tick);
+    while (ticks < 1000) {
+        if (set != ticks) {
+            set = ticks;
+            once.it_value.tv_usec = 20 + ticks % 50;
+            setitimer(ITIMER_REAL, &once, 0);
+        }
+        kprof_event(1024); kprof_event(1025);
+        if (++i % 1000 == 0)
+            kprof_ram_start(KPROF_STOP_WHEN_FULL);
+    }
+    printf("%d %d", cut, wrong);
+    return 0;
+}
+"""
+
+
+def test_a_signal_in_the_middle_of_an_event_costs_that_event_alone(tmp_path: Path) -> None:
+    """It is neither in the file nor does it keep from it what the signal's handler stored."""
+    program = build(tmp_path, UNDER_WAY)
+    done = subprocess.run(
+        [program],
+        env=environment(program),
+        cwd=tmp_path,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    cut, wrong = map(int, done.stdout.split())
+    assert wrong == 0
+    assert cut > 0  # else no signal has come at that moment, and nothing is shown
 
 
 @pytest.mark.parametrize(("own", "expected"), [(0, 74), (3, 3)])
