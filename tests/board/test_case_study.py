@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
 
-from kprof.analysis import Timeline, timeline
 from kprof.analysis.compare import changed_names, compare
+from kprof.analysis.measured import MeasuredRun, measure, with_paths
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import HZ, MD20
 from kprof.board.minikernel import ready_built
@@ -16,16 +16,17 @@ from kprof.board.traffic import data_stream
 from kprof.names import read_names
 
 
-def run(variant: str, seed: int = 1) -> Timeline:
+def run(variant: str, seed: int = 1) -> MeasuredRun:
     image, names = ready_built(variant)
     with MD20(load_kernel(image), traffic=data_stream(HZ, seed=seed)) as board:
         session = Session(board)
         session.record(Plan())
-        return timeline(session.capture(), read_names(names))
+        capture, known = session.capture(), read_names(names)
+        return with_paths(measure(capture, known), capture, known)
 
 
 def test_the_change_is_named_first() -> None:
-    difference = compare(run("kernel"), run("loan"))
+    difference = compare([run("kernel")], [run("loan")])
     assert set(changed_names(difference)[:2]) == {"lanisr", "uiomove"}
     change = {change.name: change for change in difference.functions}
     assert change["lanisr"].cost < -40_000
@@ -36,4 +37,4 @@ def test_the_change_is_named_first() -> None:
 
 
 def test_other_traffic_is_no_change() -> None:
-    assert changed_names(compare(run("kernel"), run("kernel", seed=2))) == []
+    assert changed_names(compare([run("kernel")], [run("kernel", seed=2)])) == []

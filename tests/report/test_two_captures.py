@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -138,3 +139,98 @@ def test_captures_of_different_clocks_are_not_compared(tmp_path: Path) -> None:
     for options in ((), ("--trigger-cost", "0.3us")):
         with pytest.raises(UsageError, match=r"clock of 1000000 Hz, .* one of 2000000 Hz"):
             run("diff", tmp_path / "x.kpd", tmp_path / "y.kpd", *options)
+
+
+def write_runs(folder: Path, us: int, runs: int, name: str, *, calls: int = 600) -> list[Path]:
+    """Captures of a function of `us` microseconds more or less, and of one of 40 beside it."""
+    (folder / "k.names").write_text("f/2\ng/4\n")
+    paths = []
+    for number in range(runs):
+        rng = np.random.default_rng([us, number, len(name)])
+        net = np.stack([us + rng.integers(-3, 4, calls), 40 + rng.integers(-3, 4, calls)], 1)
+        leave = np.cumsum(net.ravel() + 5)
+        times = np.stack([leave - net.ravel(), leave], 1).ravel()
+        paths.append(folder / f"{name}{number}.kpd")
+        write_capture(paths[-1], Capture.from_events(times, [2, 3, 4, 5] * calls))
+    return paths
+
+
+def gate(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(
+        kprof_command, ["diff", *map(str, arguments)], standalone_mode=False, catch_exceptions=False
+    )
+    return int(result.return_value or 0), result.stdout, result.stderr
+
+
+def test_several_captures_a_side_stand_on_both_sides_of_two_dashes(tmp_path: Path) -> None:
+    before, after = (write_runs(tmp_path, us, 3, name) for us, name in ((50, "x"), (55, "yy")))
+    value = json.loads(run("diff", *before, "--", *after, "--format", "json"))
+    assert (value["before"]["captures"], value["after"]["captures"]) == (3, 3)
+    assert [row["name"] for row in value["functions"] if row["changed"]] == ["f"]
+    rows = {row["name"]: row for row in value["functions"]}
+    assert rows["f"]["calls"] == [1800, 1800]
+    assert rows["f"]["what"] == ["time"]
+    text = run("diff", "-a", *before, "--", *after)
+    assert text.startswith("before: 3 runs: ")
+    assert "noise between runs is not known" not in text
+    single = run("diff", before[0], after[0])
+    assert "noise between runs is not known" in single
+    equal = json.loads(run("diff", *before, "--", *before, "--format", "json"))
+    assert not any(row["changed"] for row in equal["functions"])
+
+
+def test_a_side_may_have_one_capture_and_the_other_more(tmp_path: Path) -> None:
+    before, after = (write_runs(tmp_path, us, 4, name) for us, name in ((50, "x"), (70, "yy")))
+    value = json.loads(run("diff", before[0], "--", *after, "--format", "json"))
+    assert [row["name"] for row in value["functions"] if row["changed"]] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "many", [["a"], ["a", "b", "c"], ["a", "--"], ["--", "a"], ["a", "--", "b", "--", "c"]]
+)
+def test_captures_that_are_on_no_side_are_refused(many: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"captures; expected two, or several a side: kprof diff"):
+        run("diff", *many)
+
+
+@pytest.mark.parametrize(
+    ("us", "option", "code"),
+    [
+        (55, ["--fail-on-change"], 1),
+        (55, ["--fail-above", "5%"], 1),
+        (55, ["--fail-above", "20 %"], 0),
+        (45, ["--fail-above", "5%"], 0),
+        (45, ["--fail-on-change"], 1),
+        (50, ["--fail-on-change", "--fail-above", "0%"], 0),
+        (55, [], 0),
+    ],
+)
+def test_a_change_fails_where_it_is_asked_for(
+    tmp_path: Path, us: int, option: list[str], code: int
+) -> None:
+    before, after = (write_runs(tmp_path, u, 2, name) for u, name in ((50, "x"), (us, "yy")))
+    for sides in ([before[0], after[0]], [*before, "--", *after]):
+        found, out, said = gate(*sides, *option)
+        assert (found, bool(said)) == (code, bool(code))
+        assert out.startswith("before: ")
+        if code:
+            assert said == f"kprof: {' '.join(option)}: f\n"
+
+
+def test_more_calls_fail_above_a_share_too(tmp_path: Path) -> None:
+    (tmp_path / "k.names").write_text("f/2\ng/4\n")
+    for name, tags in (("x", [2, 4, 5, 3]), ("y", [2, 4, 5, 4, 5, 3])):
+        events = tags * 300
+        write_capture(
+            tmp_path / f"{name}.kpd", Capture.from_events(list(range(len(events))), events)
+        )
+    paths = (tmp_path / "x.kpd", tmp_path / "y.kpd")
+    assert gate(*paths, "--fail-above", "99%")[0] == 1
+    assert gate(*paths, "--fail-above", "101%")[0] == 0
+
+
+@pytest.mark.parametrize("share", ["5", "five%", "-1%", ""])
+def test_a_share_that_is_none_is_refused(tmp_path: Path, share: str) -> None:
+    before = write_runs(tmp_path, 50, 1, "x")
+    with pytest.raises(UsageError, match=r"is no share; expected one as 5%"):
+        run("diff", *before, *before, "--fail-above", share)

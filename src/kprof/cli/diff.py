@@ -1,22 +1,51 @@
-"""`kprof diff`: what changed between two runs."""
+"""`kprof diff`: what changed between two runs, or two sides of several runs."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from kprof.cli.choices import capture_options, force_option
+from kprof.errors import UsageError
+
+_BETWEEN = "\0--"  # stands for the ``--`` between the sides: options may follow it
 
 
-@click.command()
-@click.argument("before")
-@click.argument("after")
+class _TwoSides(click.Command):
+    """A command whose captures may have a ``--`` between those before and those after."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [_BETWEEN if arg == "--" else arg for arg in args])
+
+
+def _sides(dumps: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The captures before and after."""
+    if _BETWEEN in dumps:
+        at = dumps.index(_BETWEEN)
+        before, after = list(dumps[:at]), list(dumps[at + 1 :])
+        if before and after and _BETWEEN not in after:
+            return before, after
+    elif len(dumps) == 2:
+        return [dumps[0]], [dumps[1]]
+    raise UsageError(
+        f"{len([dump for dump in dumps if dump != _BETWEEN])} captures; expected two, or several a "
+        "side: kprof diff BEFORE... -- AFTER..."
+    )
+
+
+@click.command(cls=_TwoSides)
+@click.argument("dumps", nargs=-1, metavar="BEFORE... [--] AFTER...")
 @capture_options
 @click.option("--after-names", metavar="FILE", help="The name file of AFTER, if not --names.")
 @click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
 @click.option("-a", "--all", "everything", is_flag=True, help="Show what did not change too.")
+@click.option("--fail-on-change", is_flag=True, help="Exit with 1 where a function changed.")
+@click.option(
+    "--fail-above",
+    metavar="SHARE",
+    help="Exit with 1 where one got worse by more (as 5%).",
+)
 @click.option(
     "--format",
     "form",
@@ -26,18 +55,18 @@ from kprof.cli.choices import capture_options, force_option
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
 @force_option("-f")
-def command(before: str, after: str, **options: Any) -> None:
+def command(dumps: tuple[str, ...], **options: Any) -> int:
     """Compare two runs: which functions changed beyond chance, and which call paths.
+
+    With several captures a side, the noise between runs is known: advised on hosts.
 
     \b
     Example:
       kprof diff before.bin after.bin
+      kprof diff b1.bin b2.bin b3.bin -- a1.bin a2.bin a3.bin --fail-above 5%
       kprof diff before.bin after.bin --format folded | flamegraph.pl > diff.svg
     """
-    from kprof.cli.comparing import diff_parts
-    from kprof.cli.output import check_output, inputs_of, write_product
+    sides = _sides(dumps)
+    from kprof.cli.comparing import run_diff
 
-    names = [options["names"], options["after_names"]]
-    read = inputs_of([before, after], names, options["previous"])
-    check_output(options["output"], "report", read, force=options["force"])
-    write_product(Path(options["output"]), diff_parts(before, after, options))
+    return run_diff(*sides, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +57,14 @@ def open_with_names(
     return capture, found
 
 
-def open_two(
-    before: str, after: str, options: Mapping[str, Any]
-) -> tuple[tuple[Capture, NameFile], tuple[Capture, NameFile]]:
-    """Two captures to be compared, each with its own name file.
+def open_sides(
+    before: Sequence[str], after: Sequence[str], options: Mapping[str, Any]
+) -> tuple[list[tuple[Capture, NameFile]], list[tuple[Capture, NameFile]]]:
+    """Captures of two sides to be compared, each with its own name file.
 
-    A name file that is given is that of both, or with `after_names` that of one. Where none is
-    given and none is found for one of the captures, it has that of the other.
+    A name file that is given is that of both sides, or with `after_names` that of one. Where none
+    is given and none is found for one of the captures, it has that of another, of its own side
+    first.
 
     Parameters
     ----------
@@ -73,23 +74,34 @@ def open_two(
     Raises
     ------
     UsageError
-        No name file was given and none is found for either.
+        No name file was given and none is found for any.
     KprofError
         A file cannot be read.
     """
-    paths = [options["names"], options["after_names"] or options["names"]]
+    paths = (options["names"], options["after_names"] or options["names"])
     how = (options["valid"], options["previous"], options["record_order"])
-    given = [read_names(Path(path)) if path else None for path in paths]
-    captures = [_open(dump, one, *how) for dump, one in zip((before, after), given, strict=True)]
-    for at, dump in enumerate((before, after)):
-        if given[at] is None and (found := _names_of(dump, captures[at])):
-            given[at], paths[at] = read_names(found), str(found)
-    first, second = given[0] or given[1], given[1] or given[0]
-    if first is None or second is None:
-        raise _no_names(before)
-    _hold(captures[0], first, paths[0] or paths[1])
-    _hold(captures[1], second, paths[1] or paths[0])
-    return (captures[0], first), (captures[1], second)
+    captures: list[list[Capture]] = []
+    names: list[list[tuple[NameFile, str] | None]] = []
+    for dumps, path in zip((before, after), paths, strict=True):
+        given = (read_names(Path(path)), str(path)) if path else None
+        captures.append([_open(dump, given[0] if given else None, *how) for dump in dumps])
+        found = [
+            given or _read_beside(dump, capture)
+            for dump, capture in zip(dumps, captures[-1], strict=True)
+        ]
+        names.append(found)
+    opened = []
+    for at in (0, 1):
+        others = [one for one in (*names[at], *names[1 - at]) if one is not None]
+        if not others:
+            raise _no_names(before[0])
+        side = []
+        for capture, one in zip(captures[at], names[at], strict=True):
+            known, source = one or others[0]
+            _hold(capture, known, source)
+            side.append((capture, known))
+        opened.append(side)
+    return opened[0], opened[1]
 
 
 def _hold(capture: Capture, names: NameFile, source: str, *, strict: bool = False) -> None:
@@ -114,6 +126,11 @@ def _open(
     for warning in capture.info.warnings:
         click.echo(f"kprof: {warning}", err=True)
     return capture
+
+
+def _read_beside(dump: str, capture: Capture) -> tuple[NameFile, str] | None:
+    found = _names_of(dump, capture)
+    return (read_names(found), str(found)) if found else None
 
 
 def _names_of(dump: str, capture: Capture) -> Path | None:
