@@ -217,7 +217,7 @@ def test_header_for_inline_triggers(folder: Path) -> None:
     assert inline is not None
     assert inline.modifier.value == "="
     text = (folder / "p.h").read_text()
-    assert '#define KPROF_INLINE_MGET do { __asm__ volatile("tst.b 222.w"); } while (0)' in text
+    assert '#define KPROF_INLINE_MGET do { __asm__ __volatile__("tst.b 222.w"); } while (0)' in text
     if shutil.which("gcc"):
         kprof(folder, *command, "--target", "soft")
         check = ["gcc", "-I.", "-Wall", "-Wextra", "-pedantic", "-std=c89", "-Werror", "-S", "p.c"]

@@ -162,7 +162,7 @@ def test_cleanup_strategy_writes_one_declaration_behind_the_brace() -> None:
     text, _ = plant(scan, tags(scan), MARK)
     lines = text.split("\n")
     assert re.fullmatch(
-        r"\{/\*kprof<\*/__extension__ const char kprof_1024 .*cleanup__\(kprof_x1025\)\)\)="
+        r"\{/\*kprof<\*/__extension__ __const char kprof_1024 .*cleanup__\(kprof_x1025\)\)\)="
         r"\(\{FIRE\(1024\);\(char\)0;\}\);/\*>kprof\*/",
         lines[1],
     )

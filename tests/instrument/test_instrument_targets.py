@@ -116,13 +116,13 @@ def test_statements() -> None:
     def statement(name: str, tag: int, **settings: object) -> str:
         return find_target(name, **settings).statement(tag)  # type: ignore[arg-type]
 
-    assert statement("m68k", 1024) == '__asm__ volatile("tst.b 1024.w");'
-    assert statement("m68k", 0x8000) == '__asm__ volatile("tst.b 32768.l");'
-    assert statement("m68k", 2, base="0xffff8000") == '__asm__ volatile("tst.b 4294934530.w");'
-    assert statement("m68k", 5, shift=1) == '__asm__ volatile("tst.b 10.w");'
-    assert statement("m68k", 5, base="prof") == '__asm__ volatile("tst.b prof+5");'
+    assert statement("m68k", 1024) == '__asm__ __volatile__("tst.b 1024.w");'
+    assert statement("m68k", 0x8000) == '__asm__ __volatile__("tst.b 32768.l");'
+    assert statement("m68k", 2, base="0xffff8000") == '__asm__ __volatile__("tst.b 4294934530.w");'
+    assert statement("m68k", 5, shift=1) == '__asm__ __volatile__("tst.b 10.w");'
+    assert statement("m68k", 5, base="prof") == '__asm__ __volatile__("tst.b prof+5");'
     assert statement("mmio", 3, base="0x100", shift=2) == (
-        "(void)(*(volatile unsigned char *)(268ul));"
+        "(void)(*(__volatile__ unsigned char *)(268ul));"
     )
     assert statement("mmio", 3, base="window", shift=2) == "(void)*(window+12);"
     assert statement("none", 3) == ""

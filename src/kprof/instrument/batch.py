@@ -24,7 +24,7 @@ from kprof.instrument.reaching import node, reached_from
 from kprof.instrument.reading import Memory, NoTree
 from kprof.instrument.select import Selection, attribute_reason
 from kprof.instrument.shadow import decode, encode
-from kprof.instrument.source import ClosedElsewhereError, plant, scan_source
+from kprof.instrument.source import UnmatchedError, plant, scan_source
 from kprof.instrument.targets import Target
 from kprof.instrument.verify import Verified, Verifier, placeholder
 from kprof.names import FIRST_TAG, Function, Modifier, NameEntry, allocate, allocate_functions
@@ -107,8 +107,8 @@ def instrument_files(paths: Sequence[Path], options: Options) -> Batch:
     refused: list[str] = []
     for number, (path, found) in enumerate(zip(paths, _examine(paths, options), strict=True), 1):
         options.progress("read", number, len(paths))
-        if isinstance(found, ClosedElsewhereError):
-            refused += found.problems
+        if isinstance(found, str):
+            refused.append(found)
         elif isinstance(found, InstrumentError):
             problems += found.problems
         else:
@@ -137,7 +137,7 @@ def instrument_files(paths: Sequence[Path], options: Options) -> Batch:
     return Batch(tuple(done), tuple(refused))
 
 
-def _examine(paths: Sequence[Path], options: Options) -> Iterator[Verified | InstrumentError]:
+def _examine(paths: Sequence[Path], options: Options) -> Iterator[Verified | InstrumentError | str]:
     """Each file read, preprocessed and parsed, in their order; several at once in processes."""
     jobs = [(path, options.verifier(path)) for path in paths]
     size = sum(path.stat().st_size for path in paths if path.exists())
@@ -148,10 +148,16 @@ def _examine(paths: Sequence[Path], options: Options) -> Iterator[Verified | Ins
         yield from pool.map(_examine_one, jobs)
 
 
-def _examine_one(job: tuple[Path, Verifier]) -> Verified | InstrumentError:
+def _examine_one(job: tuple[Path, Verifier]) -> Verified | InstrumentError | str:
+    """What is known of a file, or what is wrong with it, or why it is left out."""
     path, verifier = job
     try:
         return verifier.verify(scan_source(decode(read_bytes(path)), str(path)), path)
+    except UnmatchedError as error:
+        preprocessor = verifier.preprocessor
+        if preprocessor.accepts(path) if preprocessor else error.included:
+            return error.elsewhere
+        return InstrumentError(error.problems)
     except InstrumentError as error:
         return error
 

@@ -44,7 +44,10 @@ def function_facts(
     noreturn
         The names of functions that are declared not to return.
     """
-    outer = {f.head.name: key(f) for f in functions.values() if f.outer is None}
+    outer: dict[str, set[str]] = {}
+    for function in functions.values():
+        if function.outer is None:
+            outer.setdefault(function.head.name, set()).add(key(function))
     nested = {
         (f.outer.brace, f.head.name): key(f) for f in functions.values() if f.outer is not None
     }
@@ -55,8 +58,10 @@ def function_facts(
             scope: Function | None = inside
             while scope is not None and (scope.brace, name) not in nested:
                 scope = scope.outer
-            known = nested[scope.brace, name] if scope is not None else outer.get(name)
-            found.add(known if known is not None else native(name))
+            if scope is not None:
+                found.add(nested[scope.brace, name])
+            else:
+                found |= outer.get(name) or {native(name)}
         return frozenset(found)
 
     inner_names = {name for _, name in nested}
@@ -90,11 +95,13 @@ def scope_facts(
     functions: Iterable[Function],
     key: Callable[[Function], str],
     file: str,
-) -> FunctionFacts:
-    """The facts of the initialisers at file scope of this file."""
+) -> Iterator[FunctionFacts]:
+    """The facts of the initialisers at file scope of this file, if they mention functions."""
     keys = {f.head.name: key(f) for f in functions if f.outer is None}
     names = declarations.initialisers()
-    return FunctionFacts("", file, addresses=frozenset(keys.get(n) or native(n) for n in names))
+    if names:
+        addresses = frozenset(keys.get(name) or native(name) for name in names)
+        yield FunctionFacts("", file, addresses=addresses)
 
 
 def _lexical(code: str, function: Function) -> tuple[frozenset[str], frozenset[str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kprof.instrument.heads import Head, parse_head
 from kprof.instrument.plain_heads import plain_head
@@ -27,6 +27,7 @@ _NESTED = re.compile(
     r"[A-Za-z_]\w*\b[\s*\w]*?[\s*]\(?[\s*]*[A-Za-z_]\w*\s*\("
 )
 _BARE_MACRO = re.compile(r"\s*(?!(?:struct|union|enum|else|do)\b)[A-Za-z_]\w*\s*")
+_MUSTTAIL = re.compile(r"\b_*musttail_*\b")
 _MAX_PARAMETER_DECLARATIONS = 256
 _MAX_NESTED_DECLARATIONS = 16
 # That many of a function's parameters may be what only a function's head looks like.
@@ -58,7 +59,7 @@ class Function:
     @property
     def name(self) -> str:
         """Its name in C; of a nested function with that of the one around it."""
-        name = native(self.head.name)
+        name = native(self.head.name + self.head.overload)
         return f"{self.outer.name}.{name}" if self.outer else name
 
 
@@ -113,7 +114,20 @@ def find_functions(
     memory = memory or Memory()
     for block in _blocks(code, expanded, [] if boundaries is None else boundaries, memory):
         found += block
+    if "musttail" in code or "overloadable" in code:
+        return [_with_clang_words(code, function) for function in found]
     return found
+
+
+def _with_clang_words(code: str, function: Function) -> Function:
+    """`musttail` is an attribute of a return; functions that are `overloadable` share a name."""
+    head = function.head
+    if _MUSTTAIL.search(code, function.brace, function.end):
+        head = replace(head, words=head.words | {"musttail"})
+    if "overloadable" in head.words:
+        parameters = code[head.offset + len(head.name) : function.brace]
+        head = replace(head, overload=" ".join(parameters.split()))
+    return replace(function, head=head)
 
 
 def _blocks(

@@ -28,6 +28,7 @@ TOKEN = re.compile(
     r"|\[\[|\.\.\.|[-+*/%&|^<>=!]=|[^\s]"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$\x80-\xff\\]")
+_BASIC_TYPES = frozenset({"int", "char", "short", "long", "float", "double", "void", "unsigned"})
 _CLOSING = {"(": ")", "[": "]", "{": "}", "[[": "]"}
 
 
@@ -64,6 +65,8 @@ class Head:
         before and behind. ("void", "") for a function that returns nothing.
     macro
         The name was taken from the arguments of a macro.
+    overload
+        Its parameters, of a function that clang may overload: they are a part of its name.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Head:
     words: frozenset[str]
     type_parts: tuple[str, str]
     macro: str = ""
+    overload: str = ""
 
     @property
     def returns_nothing(self) -> bool:
@@ -128,7 +132,7 @@ def parse_head(text: str, start: int, end: int, *, expanded: bool) -> Head | Non
     first = 0 if expanded else _first_specifier(items, index)
     name = path[-1]
     specifiers = {item.text for item in items[first:index]}
-    parts = _type_parts(text, items[first:], index - first, path)
+    parts = _type_parts(text, items[first:], index - first, path, expanded)
     inline = bool(specifiers & {"inline", "__inline", "__inline__"})
     head = Head(name.text, name.start, "static" in specifiers, inline, frozenset(words), parts)
     return head if expanded else _named_by_macro(head, items, index)
@@ -290,16 +294,19 @@ def _named_by_macro(head: Head, items: Sequence[Item], index: int) -> Head:
 
 
 def _type_parts(
-    text: str, items: Sequence[Item], index: int, path: tuple[Item, ...]
+    text: str, items: Sequence[Item], index: int, path: tuple[Item, ...], expanded: bool
 ) -> tuple[str, str]:
     """The text around the name in a declaration of a variable of the returned type."""
     before: list[str] = []
     tagged = False
+    basic = not expanded and any(item.text in _BASIC_TYPES for item in items[:index])
     for item in items[:index]:
         if item.text == "{" and tagged:
             continue  # struct s {...} f(): the tag is enough
-        if item.text not in STORAGE:
-            before.append(text[item.start : item.end])
+        if item.text not in STORAGE and not (
+            basic and item.is_name and not _is_specifier(item.text)
+        ):
+            before.append(text[item.start : item.end])  # not API in API int f(): a macro
         tagged = item.is_name
     if not any(_IDENTIFIER.match(word) and word not in ("const", "volatile") for word in before):
         before.insert(0, "int")

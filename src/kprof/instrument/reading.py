@@ -53,8 +53,6 @@ class Reading:
         It calls through pointers, or holds assembly.
     gotos
         Labels that it jumps to and does not have: those of a function around it.
-    blocks
-        It has blocks (clang's closures), whose returns are not its own.
     """
 
     name: str
@@ -67,7 +65,6 @@ class Reading:
     mentions: tuple[str, ...]
     indirect: bool
     gotos: tuple[str, ...] = ()
-    blocks: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,29 @@ _IN_FUNCTIONS = re.compile(r"\b(?:return|if|else|for|while|do|switch|break|conti
 _CODE = re.compile(r"\S")
 
 
-class ClosedElsewhereError(InstrumentError):
-    """A brace is closed in an included file: source mode cannot read this file."""
+class UnmatchedError(InstrumentError):
+    """A brace that the text does not close: an error, or closed by a macro or an included file.
+
+    Attributes
+    ----------
+    elsewhere
+        How to say it where the compiler takes the file.
+    included
+        A file is included behind the brace.
+    """
+
+    def __init__(self, path: str, shadow: Shadow, offset: int) -> None:
+        where = f"{path}:{shadow.line(offset)}"
+        super().__init__([f"{where}: syntax error: this {{ has no matching }}"])
+        self.elsewhere = (
+            f"{where}: the {{ here is closed by a macro or in an included file: this file is left "
+            "out (kprof cc can do it)"
+        )
+        self.included = any(
+            _INCLUDE.match(shadow.joined, *directive)
+            for directive in shadow.directives
+            if directive[0] > offset
+        )
 
 
 @dataclass(frozen=True)
@@ -86,10 +107,10 @@ def scan_source(raw: str, path: str) -> Scan:
 
     Raises
     ------
-    ClosedElsewhereError
-        A brace of it is closed in an included file.
+    UnmatchedError
+        A brace of it is not closed in the text.
     InstrumentError
-        It has triggers already, or its brackets or directives do not match.
+        It has triggers already, or its directives do not match.
     """
     if has_edits(raw):
         raise InstrumentError(
@@ -119,16 +140,7 @@ def scan_source(raw: str, path: str) -> Scan:
         for function in found:
             functions.setdefault(function.brace, function)
     if problem is not None and not ways:
-        where = f"{path}:{shadow.line(problem.args[0])}"
-        if any(
-            _INCLUDE.match(shadow.joined, *directive)
-            for directive in shadow.directives
-            if directive[0] > problem.args[0]
-        ):
-            raise ClosedElsewhereError(
-                [f"{where}: the {{ here is closed in a file that is included (kprof cc can do it)"]
-            )
-        raise InstrumentError([f"{where}: syntax error: this {{ has no matching }}"])
+        raise UnmatchedError(path, shadow, problem.args[0])
     return Scan(path, shadow, branches, dict(sorted(functions.items())), ways, boundaries)
 
 

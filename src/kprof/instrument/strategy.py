@@ -8,8 +8,9 @@ the exit, whichever way out is taken, those in macros included.
 each ``return`` a block: the value goes into a variable of the function's own type, then the exit
 fires, then the variable is returned. It sees the returns that stand in the text.
 
-Both write C90. With GCC the compiler needs ``-fno-tree-ter`` to keep a return value's arithmetic
-before the exit trigger: no form of asm holds it back.
+Both write C90, with spellings of keywords that sources neither redefine nor poison. With GCC the
+compiler needs ``-fno-tree-ter`` to keep a return value's arithmetic before the exit trigger: no
+form of asm holds it back.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ RETURN = re.compile(r"(?<![\w$.#])return(?![\w$])")
 _STEP = re.compile(r"[;(){}\[\]]")
 _CODE = re.compile(r"\S")
 _LOCAL_LABELS = re.compile(r"\s*(?:__extension__\s*)?__label__\b[^;{}]*;")
+# A clang block, ^(int a) { .. }, is where an operand may begin.
+_BLOCK = re.compile(r"[=(,?:;{}&|!]\s*\^|\breturn\s*\^")
 _STDC = re.compile(r"#[ \t]*pragma[ \t]+STDC\b")
 _TAGS = frozenset({"struct", "union", "enum"})
 
@@ -104,14 +107,14 @@ def _exit_function(target: Target, tag: int) -> str:
     # external linkage may use it.
     return (
         "extern __inline__ __attribute__((__gnu_inline__,__always_inline__,__artificial__,"
-        f"__no_instrument_function__)) void kprof_x{tag + 1}(const char*p)"
+        f"__no_instrument_function__)) void kprof_x{tag + 1}(__const char*p)"
         f"{{(void)p;{target.statement(tag + 1)}}}"
     )
 
 
 def _guard(target: Target, tag: int) -> str:
     return (
-        f"__extension__ const char kprof_{tag} __attribute__((__unused__,"
+        f"__extension__ __const char kprof_{tag} __attribute__((__unused__,"
         f"__cleanup__(kprof_x{tag + 1})))=({{{target.statement(tag)}(char)0;}});"
     )
 
@@ -123,6 +126,8 @@ def _return_edits(
     entry, leave = f"{{{target.statement(tag)}}}", f"{{{target.statement(tag + 1)}}}"
     edits: list[Edit] = []
     typed = False
+    if _BLOCK.search(code, function.brace, function.end):
+        raise CannotPlant("has blocks, whose returns are not its own (the cleanup strategy can)")
     for match in RETURN.finditer(code, function.brace, function.end):
         if any(nested.start <= match.start() < nested.end for nested in inner):
             continue

@@ -5,7 +5,7 @@ decimal; with a symbol as the base, ``symbol+offset``), ``{tag}`` the tag, and `
 size suffix. Users add their own in a file of sections (see `read_targets`)::
 
     [z80]
-    fire = __asm__ volatile("in a,({tag})" : : : "a");
+    fire = __asm__ __volatile__("in a,({tag})" : : : "a");
     strategy = returns
 """
 
@@ -128,13 +128,13 @@ class Target:
         return f"tags go up to {tag}, address {address:#x}: past {self.near:#x} {self.past_near}"
 
 
-_BYTE = "(*(volatile unsigned char *)({address}ul))"
-_TEST_BYTE = '__asm__ volatile("{testb %%al,{address}|test BYTE PTR ds:{address},al}":::"cc");'
+_BYTE = "(*(__volatile__ unsigned char *)({address}ul))"
+_TEST_BYTE = '__asm__ __volatile__("{testb %%al,{address}|test BYTE PTR ds:{address},al}":::"cc");'
 _TARGETS = (
     Target(
         "m68k",
-        '__asm__ volatile("tst.b {address}{size}");',
-        symbol_fire='__asm__ volatile("tst.b {address}");',
+        '__asm__ __volatile__("tst.b {address}{size}");',
+        symbol_fire='__asm__ __volatile__("tst.b {address}");',
         past_near="the trigger is tst.b with a long address, 6 bytes instead of 4 (give the "
         "functions that matter low values)",
         cpu=Cpu(
@@ -150,13 +150,13 @@ _TARGETS = (
     Target(
         "x86-64",
         _TEST_BYTE,
-        far='__asm__ volatile("{testb %%al,(%0)|test BYTE PTR [%0],al}"::"r"({address}):"cc");',
+        far='__asm__ __volatile__("{testb %%al,(%0)|test BYTE PTR [%0],al}"::"r"({address}):"cc");',
         near=0x7FFFFFFF,
         cpu=Cpu(("x86_64",), ("x86_64", "amd64"), variants=(("-m32", "i386"),)),
     ),
     Target(
         "aarch64",
-        '__asm__ volatile("ldrb wzr,[%0]"::"r"({address}ul));',
+        '__asm__ __volatile__("ldrb wzr,[%0]"::"r"({address}ul));',
         cpu=Cpu(
             ("aarch64", "arm64"),
             ("aarch64", "arm64"),
@@ -165,7 +165,8 @@ _TARGETS = (
     ),
     Target(
         "arm",
-        'unsigned long kprof_t;__asm__ volatile("ldrb %0,[%1]":"=r"(kprof_t):"r"({address}ul));',
+        "unsigned long kprof_t;"
+        '__asm__ __volatile__("ldrb %0,[%1]":"=r"(kprof_t):"r"({address}ul));',
         cpu=Cpu(
             ("arm",),
             ("arm",),
@@ -175,12 +176,13 @@ _TARGETS = (
     ),
     Target(
         "thumb",
-        'unsigned long kprof_t;__asm__ volatile("ldrb %0,[%1]":"=l"(kprof_t):"l"({address}ul));',
+        "unsigned long kprof_t;"
+        '__asm__ __volatile__("ldrb %0,[%1]":"=l"(kprof_t):"l"({address}ul));',
         cpu=Cpu(compilers=("arm-none-eabi-gcc", "arm-linux-gnueabihf-gcc")),
     ),
     Target(
         "riscv",
-        '__asm__ volatile("lbu zero,0(%0)"::"r"({address}ul));',
+        '__asm__ __volatile__("lbu zero,0(%0)"::"r"({address}ul));',
         cpu=Cpu(("riscv",), ("riscv",), ("riscv64-unknown-elf-gcc", "riscv64-linux-gnu-gcc")),
     ),
     Target(
@@ -188,7 +190,7 @@ _TARGETS = (
         f"(void){_BYTE};",
         strategy="returns",
         symbol_fire="(void)*({address});",
-        symbol_declares="extern volatile unsigned char {base}[];",
+        symbol_declares="extern __volatile__ unsigned char {base}[];",
     ),
     Target(
         "soft",

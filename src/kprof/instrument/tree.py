@@ -39,8 +39,7 @@ class FunctionReader:
         tree, assembly = self._parsed(spans, types)
         if isinstance(tree, NoTree):
             return tree
-        blocks = any(_BLOCK.search(self._code, *span) for span in spans)
-        return _Walk(tree, spans[0][0]).reading(assembly, blocks)
+        return _Walk(tree, spans[0][0]).reading(assembly)
 
     def _parsed(
         self, spans: Sequence[tuple[int, int]], types: Collection[str]
@@ -73,7 +72,6 @@ class FunctionReader:
         return NoTree("it is not one function", offset), []
 
 
-_BLOCK = re.compile(r"(?<![\w)\]])\s*\^\s*(?:\([^()]*\)\s*)?\{")
 _END = object()
 _STATEMENTS = """
     If For While DoWhile Switch Return Break Continue Goto Label Case Default Compound
@@ -122,7 +120,7 @@ class _Walk:
             c_ast.Default: self._case,
         }
 
-    def reading(self, assembly: Sequence[str], blocks: bool) -> Reading:
+    def reading(self, assembly: Sequence[str]) -> Reading:
         tree = self._tree
         kind = tree.decl.type
         parameters = kind.args.params if kind.args else []
@@ -144,7 +142,6 @@ class _Walk:
             tuple(sorted(mentions)),
             self._indirect or bool(assembly),
             tuple(sorted(self._gotos - self._labels)),
-            blocks,
         )
 
     def _returns_nothing(self, kind: Any) -> bool:

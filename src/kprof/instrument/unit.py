@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from kprof.names.calls import FunctionFacts
 from kprof.names.store import file_of_names
 
 _MARKER = re.compile(r'#(?:[ \t]*line)?[ \t]*(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)"([ \t0-9]*))?')
-_MUSTTAIL = re.compile(r"\b_*musttail_*\b")
 _PLANTED = re.compile(r"__cleanup__\s*\(\s*kprof_x\d+\s*\)|\bkprof_t\b\s*[);(]")
 _DECLARED = re.compile(r"\b(?:_*(?:no_instrument_function|naked|noreturn)_*|_Noreturn)\b")
 
@@ -159,10 +158,7 @@ class Unit:
             place=self.place,
             noreturn=noreturn,
         )
-        return [
-            scope_facts(self.declarations, self.functions.values(), key, path),
-            *facts,
-        ]
+        return [*scope_facts(self.declarations, self.functions.values(), key, path), *facts]
 
     def place(self, function: Function) -> tuple[str, int]:
         """The file and line that a function was written in."""
@@ -186,9 +182,6 @@ def scan_unit(raw: str) -> Unit:
     for function in everything:
         place = lines.place(function.head.offset)
         if not place.system:
-            if "musttail" in raw and _MUSTTAIL.search(shadow.code, function.brace, function.end):
-                words = function.head.words | {"musttail"}
-                function = replace(function, head=replace(function.head, words=words))
             functions[function.brace] = function
             places[function.brace] = place
     planted = "kprof_" in raw and _PLANTED.search(shadow.code) is not None

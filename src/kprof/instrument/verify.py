@@ -188,7 +188,7 @@ class Verifier:
                     unplantable[brace] = why
             facts += function_facts(code, new, read, declarations, key=key, place=place)
             if not types:
-                facts.append(scope_facts(declarations, found, key, scan.path))
+                facts += scope_facts(declarations, found, key, scan.path)
         return Verified(
             scan, readings, unplantable=unplantable, errors=tuple(errors), facts=tuple(facts)
         )
@@ -286,10 +286,11 @@ def _corrected(function: Function, true: Function | None) -> Function:
         name=true.head.name,
         static=true.head.static,
         inline=true.head.inline,
+        overload=true.head.overload,
         words=true.head.words | function.head.words,
     )
     mine, theirs = (set(_WORD.findall(" ".join(f.head.type_parts))) for f in (function, true))
-    if function.head.macro or not mine or not mine <= theirs:
+    if function.head.macro or mine != theirs:
         before, after = true.head.type_parts
         head = replace(head, type_parts=(" ".join(before.split()), " ".join(after.split())))
     return replace(function, head=head)
