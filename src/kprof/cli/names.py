@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kprof.cli.tuning import tune
+
 
 @click.group("names")
 def command() -> None:
@@ -17,6 +19,7 @@ def command() -> None:
       kprof names check kernel.names
       kprof names list kernel.names
       kprof names which kernel.names 1025 0x402
+      kprof names tune dump.bin --budget 5%
     """
 
 
@@ -81,3 +84,6 @@ def which_(file: str, tags: tuple[str, ...]) -> None:
     from kprof.names.describe import which
 
     click.echo(which(read_names(file), tags), nl=False)
+
+
+command.add_command(tune)

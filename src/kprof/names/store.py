@@ -12,12 +12,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kprof.errors import FileAccessError, NameFileError, UsageError
-from kprof.files import explain
+from kprof.files import explain, write_bytes
 from kprof.names.grammar import (
     MAX_TAG,
     Modifier,
@@ -27,6 +28,8 @@ from kprof.names.grammar import (
     display_name,
 )
 from kprof.names.reading import FIRST_TAG, read_names, whole_lines
+
+_VALUE = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,45 @@ def _allocate(
         return found
     except OSError as error:
         raise FileAccessError(explain(path, "write", error)) from error
+
+
+def silence(path: Path | str, names: Iterable[str], output: Path | str | None = None) -> None:
+    """Give these functions value 0, which is no trigger, and leave all else as it is.
+
+    Parameters
+    ----------
+    output
+        The file to write; None: `path` itself, safe across processes.
+
+    Raises
+    ------
+    NameFileError, FileAccessError
+        The file is as it was.
+    """
+    quiet = frozenset(names)
+    if output is not None:
+        _write_text(output, _silenced(read_names(path).text, quiet))
+        return
+    try:
+        with locked(Path(path)) as descriptor:
+            text = whole_lines(_read_all(descriptor), str(path))[0].text
+            if quiet:
+                _write_text(path, _silenced(text, quiet))
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+
+
+def _silenced(text: str, names: frozenset[str]) -> str:
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        name, slash, rest = line.rpartition("/")
+        if slash and not line.lstrip(" \t").startswith("#") and name.strip(" \t") in names:
+            lines[number] = name + slash + _VALUE.sub("0", rest, count=1)
+    return "\n".join(lines)
+
+
+def _write_text(path: Path | str, text: str) -> None:
+    write_bytes(path, text.encode("utf-8", "surrogateescape"))
 
 
 class _Plan:
