@@ -147,13 +147,13 @@ def test_what_is_like_a_target_behaves_like_it(tmp_path: Path) -> None:
         "[board]\nlike = m68k\nshift = 1\n[window]\nlike = mmio\n[call]\nfire = f({tag});\n"
     )
     board = find_target("board", file=path, base="prof")
-    assert board.statement(5) == '__asm__ volatile("tst.b prof+10");'
+    assert board.statement(5) == '__asm__ __volatile__("tst.b prof+10");'
     assert "address 0x8002" in find_target("board", file=path).warning(0x4001)
     assert find_target("board", file=path).cpu.compilers == TARGETS["m68k"].cpu.compilers
     window = find_target("window", file=path, base="w")
     assert (window.statement(3), window.declaration) == (
         "(void)*(w+3);",
-        "extern volatile unsigned char w[];",
+        "extern __volatile__ unsigned char w[];",
     )
     assert (board.reads_memory, find_target("call", file=path).reads_memory) == (True, False)
 

@@ -34,6 +34,7 @@ from tests.realcode.oracle import (
 from tests.realcode.projects import Unit
 
 from kprof.names import read_names
+from kprof.names.calls import read_calls
 
 KPROF = (sys.executable, "-m", "kprof")
 _SHOWN = 30
@@ -57,6 +58,10 @@ class Verdict:
         Definitions without a trigger that kprof did not name: the fault this whole folder is for.
     listed
         What kprof said of the others.
+    unread
+        Functions that were planted without the parser.
+    misread
+        Definitions whose line or storage in the call knowledge is not gcc's.
     broken, noisy
         Levels at which the instrumented unit does not compile, or has new warnings; and the text.
     """
@@ -68,6 +73,8 @@ class Verdict:
     instrumented: int = 0
     unlisted: list[str] = field(default_factory=list)
     listed: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    misread: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     noisy: list[str] = field(default_factory=list)
 
@@ -204,6 +211,16 @@ def _count(
         return
     if dumped and Counter(dumped) != Counter(name for name, _ in fires):
         verdict.broken.append("the instrumented unit has other functions than the original")
+    verdict.unread = [line for line in said.splitlines() if "read without the parser" in line]
+    known = read_calls(names)
+    facts = known.functions.items() if known else ()
+    places = {(_base(name), fact.line, fact.static) for name, fact in facts}
+    # A nested function is static in the knowledge; gcc writes none of it.
+    verdict.misread = [
+        f"{one.file}:{one.line}: {one.name}: gcc says {'static' if one.static else 'not static'}"
+        for one in own
+        if not {(one.name, one.line, one.static), (one.name, one.line, True)} & places
+    ]
     entries = {e.value: e.name for e in read_names(names).entries} if names.exists() else {}
     good = Counter(
         name for name, tag in fires if tag is not None and _base(entries.get(tag, "")) == name
@@ -257,13 +274,15 @@ def summary(name: str, verdicts: Sequence[Verdict]) -> str:
     share = 100 * done / total if total else 100.0
     return (
         f"{name:<10} {len(accepted):>5} {total:>7} {done:>7} {share:>8.3f} % {listed:>6} "
-        f"{total - done - listed:>8} {broken:>7} {noisy:>8}"
+        f"{total - done - listed:>8} {broken:>7} {noisy:>8} "
+        f"{sum(len(verdict.unread) for verdict in accepted):>6} "
+        f"{sum(len(verdict.misread) for verdict in accepted):>7}"
     )
 
 
 HEADER = (
     f"{'project':<10} {'units':>5} {'defined':>7} {'planted':>7} {'':>10} {'listed':>6} "
-    f"{'unlisted':>8} {'broken':>7} {'warnings':>8}"
+    f"{'unlisted':>8} {'broken':>7} {'warnings':>8} {'unread':>6} {'misread':>7}"
 )
 
 
@@ -294,7 +313,14 @@ def main() -> None:
         said = [
             f"    {verdict.unit.source}: {text}"
             for verdict in verdicts
-            for text in (*verdict.broken, *verdict.noisy, *verdict.unlisted, *verdict.listed)
+            for text in (
+                *verdict.broken,
+                *verdict.noisy,
+                *verdict.unlisted,
+                *verdict.listed,
+                *verdict.unread,
+                *verdict.misread,
+            )
         ]
         print("\n".join([*said[:_SHOWN], *(["    ..."] if len(said) > _SHOWN else [])]), flush=True)
         if options.out:

@@ -31,6 +31,11 @@ _EXIT = (
 )
 _GIMPLE = re.compile(r"^((?:__attribute__\(\([^\n]*\n)+)([^\n]*)\n\{", re.MULTILINE)
 _WARNING = re.compile(r"^(.*?):(\d+):(?:\d+:)? (warning|error): (.*)$", re.MULTILINE)
+# Ellipses are functions that the unit does not define.
+_NODE = re.compile(
+    r'^node: \{ title: "([^"]*)" label: "([^"\\]*)\\n[^"]*:(\d+):\d+" \}', re.MULTILINE
+)
+_EDGE = re.compile(r'^edge: \{ sourcename: "([^"]*)" targetname: "([^"]*)"', re.MULTILINE)
 _LIMIT_S = 600
 
 
@@ -41,6 +46,26 @@ class Definition:
     name: str
     file: str
     line: int
+    static: bool = False
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The direct calls that gcc makes of a unit, inlining and dead code aside.
+
+    Attributes
+    ----------
+    places
+        The line of each function that it compiled, and whether it is static, by its name.
+    calls
+        The functions that each calls by name.
+    indirect
+        The functions that call through pointers.
+    """
+
+    places: dict[str, tuple[int, bool]]
+    calls: dict[str, set[str]]
+    indirect: set[str]
 
 
 @dataclass(frozen=True)
@@ -98,8 +123,26 @@ def definitions(
         match = _DEFINITION.match(line)
         name = _DECLARATOR.search(match[3]) if match else None
         if match and name:
-            found.append(Definition(name[1], match[1], int(match[2])))
+            static = match[3].startswith("static ")
+            found.append(Definition(name[1], match[1], int(match[2]), static))
     return done, found, _DUMPED.findall(_text(dump))
+
+
+def call_graph(unit: Unit, scratch: Path, environment: dict[str, str]) -> Graph:
+    """Have gcc write the call graph of a unit, as it is without optimisation."""
+    command = [unit.compiler, *unit.options, "-O0", "-w", "-fcallgraph-info", "-c", unit.source]
+    run([*command, "-o", str(scratch / "graph.o")], unit.cwd, environment)
+    text = _text(scratch / "graph.ci")
+    graph = Graph({}, {}, set())
+    for title, name, line in _NODE.findall(text):
+        graph.places[name] = int(line), ":" in title
+    for source, target in _EDGE.findall(text):
+        caller, called = (part.rpartition(":")[2] for part in (source, target))
+        if called == "__indirect_call":
+            graph.indirect.add(caller)
+        else:
+            graph.calls.setdefault(caller, set()).add(called)
+    return graph
 
 
 def left_alone(

@@ -1,12 +1,21 @@
-"""Every function that gcc finds in real C has its triggers, in both modes, and no new warning."""
+"""Every function that gcc finds in real C has its tree and its triggers, in both modes.
+
+No warning is new, and who can call whom is what gcc says.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 from tests.realcode import check, projects
 from tests.realcode.check import Verdict
+from tests.realcode.oracle import call_graph, run
+from tests.realcode.projects import Unit
+
+from kprof.names.calls import read_calls
 
 FEW = {
     "zlib": ("inflate.c", "deflate.c", "gzread.c", "trees.c"),
@@ -34,7 +43,13 @@ def _problems(verdicts: list[Verdict]) -> list[str]:
     return [
         f"{verdict.unit.source}: {text}"
         for verdict in verdicts
-        for text in (*verdict.unlisted, *verdict.broken, *verdict.noisy)
+        for text in (
+            *verdict.unlisted,
+            *verdict.broken,
+            *verdict.noisy,
+            *verdict.unread,
+            *verdict.misread,
+        )
     ]
 
 
@@ -45,6 +60,61 @@ def test_every_function_has_its_triggers(name: str, mode: str) -> None:
     assert _problems(verdicts) == []
     assert sum(verdict.functions for verdict in verdicts) > 50
     assert all(verdict.instrumented == verdict.functions for verdict in verdicts)
+
+
+def _against_gcc(units: list[Unit], tmp_path: Path) -> tuple[list[str], int]:
+    """What gcc's call graphs have and the call knowledge does not, and how many calls they have."""
+    wrong: list[str] = []
+    calls = 0
+    for number, unit in enumerate(units):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        graph = call_graph(unit, folder, {**os.environ, "LC_ALL": "C"})
+        command = [*check.KPROF, "cc", "--target", "soft", "--names", str(folder / "k.names"), "--"]
+        command += [unit.compiler, *unit.options, "-w", "-O0", "-c", unit.source]
+        run([*command, "-o", str(folder / "unit.o")], unit.cwd, dict(os.environ))
+        known = read_calls(folder / "k.names")
+        assert known is not None
+        facts = {name.rpartition(":")[2]: fact for name, fact in known.functions.items()}
+        for name, (line, static) in graph.places.items():
+            if name in facts and (facts[name].line, facts[name].static) != (line, static):
+                wrong.append(f"{unit.source}:{line}: {name}: {facts[name]}")
+        for name, called in graph.calls.items():
+            if name in facts:
+                ours = {other.rpartition(":")[2] for other in facts[name].calls}
+                # A structure is copied by memcpy, and printf of a line is puts.
+                # A name with a star is one of the assembler's.
+                missing = called - ours - {"memcpy", "memset", "memmove", "puts", "putchar"}
+                missing = {other for other in missing if not other.startswith("*")}
+                calls += len(called)
+                wrong += [f"{unit.source}: {name} -> {other}" for other in sorted(missing)]
+        wrong += [
+            f"{unit.source}: {name} calls through pointers"
+            for name in graph.indirect & facts.keys()
+            if not facts[name].indirect and not facts[name].calls - known.functions.keys()
+        ]
+    return wrong, calls
+
+
+@pytest.mark.parametrize("name", sorted(FEW))
+def test_who_can_call_whom_is_what_gcc_says(name: str, tmp_path: Path) -> None:
+    if reason := projects.missing(name):
+        pytest.skip(reason)
+    units = [unit for unit in projects.units(name) if unit.path.name in FEW[name]]
+    wrong, calls = _against_gcc(units, tmp_path)
+    assert wrong == []
+    assert calls > 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in projects.PROJECTS if name != "gcc.dg"])
+def test_who_can_call_whom_in_whole_projects(name: str, tmp_path: Path) -> None:
+    if reason := projects.missing(name):
+        pytest.skip(reason)
+    units = projects.units(name)
+    wrong, calls = _against_gcc(units[:: max(1, len(units) // 40)], tmp_path)
+    print(name, calls, "calls,", len(wrong), "wrong")
+    assert wrong == []
 
 
 @pytest.mark.long

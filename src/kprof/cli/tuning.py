@@ -89,12 +89,12 @@ def tune(
       kprof names tune dump.bin --budget 5% -o tuned.names
     """
     from kprof.analysis.summary import summarise
-    from kprof.analysis.times import parse_time, to_ticks
     from kprof.cli.source import open_with_names
     from kprof.errors import UsageError
     from kprof.files import spare_existing, spare_inputs
     from kprof.names import Modifier, display_name, find_names
     from kprof.names.store import silence
+    from kprof.times import parse_time, to_ticks
 
     share = _PERCENT.fullmatch(budget.strip())
     if share is None or not 0 < float(share[1]) <= 100:

@@ -14,6 +14,7 @@ from functools import cached_property
 from kprof.instrument.functions import Function
 from kprof.instrument.words import (
     ATTRIBUTE_WORDS,
+    BASIC_TYPES,
     NOT_A_NAME,
     STORAGE,
     TAG_WORDS,
@@ -35,6 +36,7 @@ _USED_AS_TYPE = re.compile(
     r"(?:^|[;{}(,])\s*(?:(?:const|volatile|static|register|struct|unsigned)\s+)*"
     r"([A-Za-z_]\w*)(?=\s*\*+\s*(?:[A-Za-z_]|[),])|\s+[A-Za-z_]\w*\s*[;=,)(\[])"
 )
+_NOT_WORDS = re.compile(r"[^\s\w*$\x80-\xff]")
 _NOT_TYPES = TYPE_WORDS | STORAGE | TAG_WORDS | NOT_A_NAME | {"typedef"}
 
 
@@ -44,6 +46,31 @@ def types_used(code: str, spans: Sequence[tuple[int, int]]) -> frozenset[str]:
     for start, end in spans:
         found.update(_USED_AS_TYPE.findall(code[start:end]))
     return frozenset(found - _NOT_TYPES)
+
+
+def without_macros(
+    code: str, function: Function, spans: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """The parts of a function's text without the words of its head that seem to be macros.
+
+    ``local uInt f()``, ``static void *CDECL f()``: a name beside a type is none itself.
+    """
+    start, end = function.start, function.head.offset
+    if not start < end <= spans[0][1] or _NOT_WORDS.search(code, start, end):
+        return list(spans)
+    words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(code, start, end)]
+    known = TYPE_WORDS | STORAGE | TAG_WORDS
+    others = [i for i, (_, _, word) in enumerate(words) if word not in known]
+    tagged = {i for i in others if i and words[i - 1][2] in TAG_WORDS}
+    typed = tagged or any(word in BASIC_TYPES for _, _, word in words)
+    kept = tagged if typed else set(others[-1:])
+    parts: list[tuple[int, int]] = [(start, start)]
+    position = start
+    for index in others:
+        if index not in kept:
+            parts.append((position, words[index][0]))
+            position = words[index][1]
+    return [*parts, (position, spans[0][1]), *spans[1:]]
 
 
 class Declarations:

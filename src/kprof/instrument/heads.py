@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from kprof.instrument.words import (
     ASM_WORDS,
     ATTRIBUTE_WORDS,
+    BASIC_TYPES,
     NOT_A_NAME,
     STORAGE,
     TAG_WORDS,
@@ -28,7 +29,6 @@ TOKEN = re.compile(
     r"|\[\[|\.\.\.|[-+*/%&|^<>=!]=|[^\s]"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$\x80-\xff\\]")
-_BASIC_TYPES = frozenset({"int", "char", "short", "long", "float", "double", "void", "unsigned"})
 _CLOSING = {"(": ")", "[": "]", "{": "}", "[[": "]"}
 
 
@@ -299,7 +299,7 @@ def _type_parts(
     """The text around the name in a declaration of a variable of the returned type."""
     before: list[str] = []
     tagged = False
-    basic = not expanded and any(item.text in _BASIC_TYPES for item in items[:index])
+    basic = not expanded and any(item.text in BASIC_TYPES for item in items[:index])
     for item in items[:index]:
         if item.text == "{" and tagged:
             continue  # struct s {...} f(): the tag is enough

@@ -17,7 +17,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from kprof.instrument.declarations import types_used
+from kprof.instrument.declarations import types_used, without_macros
 from kprof.instrument.functions import Function
 from kprof.instrument.heads import TOKEN
 from kprof.instrument.strategy import RETURN
@@ -115,6 +115,7 @@ def read_functions(
     for function in functions:
         if function.outer is not None:
             nested.setdefault(function.outer.brace, []).append(function)
+    by_brace = {function.brace: function for function in functions}
     spans = {
         f.brace: spans_of(f, nested.get(f.brace, ()))
         for f in functions
@@ -134,8 +135,11 @@ def read_functions(
             from kprof.instrument.tree import FunctionReader  # takes 20 ms to import
 
             reader = FunctionReader(code)
-        guessed = types_used(code, of) if guess else frozenset()
-        reading = reader.read(of, guessed.union(types) if guess else types)
+        if guess:
+            of = without_macros(code, by_brace[brace], of)
+            reading = reader.read(of, types_used(code, of).union(types))
+        else:
+            reading = reader.read(of, types)
         if isinstance(reading, Reading) and keys:
             new[keys[brace]] = reading
         found[brace] = reading

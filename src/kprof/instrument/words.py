@@ -70,6 +70,10 @@ TYPE_WORDS = frozenset(
     ]
 )
 
+BASIC_TYPES = frozenset(
+    {"int", "char", "short", "long", "float", "double", "void", "unsigned", "signed", "_Bool"}
+)
+
 KEYWORDS = frozenset(
     """
     auto break case char const continue default do double else enum extern float for goto if

@@ -172,7 +172,8 @@ def update_calls(names: Path | str, unit: str, facts: Iterable[FunctionFacts]) -
         The source file that was read: what was known of its functions before is replaced.
     facts
         Of all its functions, those of headers included; `FunctionFacts.file` and `unit` are as the
-        current folder sees them. Calls are by the names that the other lines have.
+        current folder sees them. Calls are by the names that the other lines have. Of two
+        with one name and file the first says where it is.
 
     Raises
     ------
@@ -181,12 +182,15 @@ def update_calls(names: Path | str, unit: str, facts: Iterable[FunctionFacts]) -
     """
     path = calls_path(names)
     own = file_of_names(unit, names)
-    lines: dict[tuple[str, str], str] = {}
+    own_facts: dict[tuple[str, str], FunctionFacts] = {}
     for item in facts:
         item = replace(item, file=file_of_names(item.file, names))
-        key = (item.name, item.file)
-        line = _line(item)
-        lines[key] = _merged(lines[key], line) if key in lines else line
+        first = own_facts.setdefault((item.name, item.file), item)
+        if first is not item:  # in another branch of an #if, or in another block
+            both = _together(first, item)
+            both = replace(both, line=first.line, signature=first.signature)
+            own_facts[item.name, item.file] = both
+    lines = {key: _line(item) for key, item in own_facts.items()}
     with contextlib.suppress(OSError):
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         if _updated(text, own, lines, str(path)) is None:
