@@ -25,6 +25,7 @@ def library(kernel: Kernel, *, known: bool = False) -> Books:
     """The calls and the ledger that kprof finds; `known`: with the kernel's call knowledge."""
     lines = run_kernel(kernel, known).timeline
     own = {"%": "user", "~": "idle"}
+    fired = set(kernel.tags)
     books = Books()
     rows: list[Call] = []
     calls = lines.calls
@@ -42,6 +43,7 @@ def library(kernel: Kernel, *, known: bool = False) -> Books:
             int(calls.elapsed[row]),
             bool(flags & UNWOUND),
             bool(flags & ORPHAN),
+            entry.modifier.switches and entry.exit_tag not in fired,
         )
         rows.append(call)
         (books.orphans if call.orphan else books.calls).append(call)
@@ -76,7 +78,7 @@ def summary_differences(kernel: Kernel, *, known: bool = False) -> list[str]:
             sum(done) // len(done) if done else None,
             min(done, default=None),
         )
-        kept = 6 if kernel.program.leaves(name) else 3
+        kept = 6 if kernel.program.tags[name] + 1 in kernel.tags else 3
         if found.get(name, ())[:kept] != expected[:kept]:
             said.append(f"summary of {name}: found {found.get(name)}, is {expected}")
     return said
