@@ -294,14 +294,15 @@ class Reference:
             chosen = most_seen(fitting)
             verdict = SEEN if chosen else AMBIGUOUS
             chosen = chosen or fitting[0]
-        certain = certain and verdict in (ONLY, NEW)
+        alone = sum(trial.explains for trial in trials) == 1
+        certain = certain and (verdict in (ONLY, NEW) or (verdict == UNWOUND and alone))
         task = chosen.task if chosen else self.new_task()
         if not certain:
             for trial in fitting:
                 trial.task.tainted = True
             task.tainted = True
         self.switch(number, task)
-        self.certain = verdict in (ONLY, NEW, SEEN)
+        self.certain = verdict in (ONLY, NEW, SEEN, UNWOUND)
         self.books.switches.append(Switch(number, task.number, verdict, certain))
 
 
