@@ -1,11 +1,12 @@
 # make demo   the whole chain on a simulated board      make test   every check
 # make bench  the benchmarks                            make check  the checks, nothing installed
+# make versions  the suite with the oldest versions that are allowed, and with the newest; PART= names tests
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo test check bench tools clean
+.PHONY: demo test check bench versions tools clean
 
 demo: $(VENV)/.demo
 	$(BIN)/kprof demo -o demo
@@ -19,6 +20,10 @@ check:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -ra
+
+versions: tools
+	sh tools/test-versions.sh lowest $(PART)
+	sh tools/test-versions.sh newest $(PART)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

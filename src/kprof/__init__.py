@@ -3,7 +3,11 @@
 `kprof.load` and `kprof.Run` are those of `kprof.api`, imported when they are first used.
 """
 
-from typing import Any
+from __future__ import annotations
+
+TYPE_CHECKING = False  # without `typing`, whose import takes long enough to be interrupted
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

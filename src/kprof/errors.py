@@ -34,18 +34,24 @@ class MissingExtraError(KprofError):
         )
 
 
+MOST_PROBLEMS = 10
+
+
 class ProblemsError(KprofError):
     """All the problems found in one text input, each with its own place.
 
     Parameters
     ----------
     problems
-        One line each, ``where: what was found; what was expected (what to try)``.
+        One line each, ``where: what was found; what was expected (what to try)``. The message has
+        the first `MOST_PROBLEMS`.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
+        shown = list(self.problems[:MOST_PROBLEMS])
+        more = len(self.problems) - len(shown)
+        super().__init__("\n".join([*shown, f"and {more} more"] if more else shown))
 
 
 class NameFileError(ProblemsError):

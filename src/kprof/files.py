@@ -208,6 +208,35 @@ def read_bytes(path: Path | str) -> bytes:
         raise FileAccessError(explain(path, "read", error)) from error
 
 
+_KINDS = {
+    b"\x89KPD": "a capture file",
+    b"\x7fELF": "a program (ELF)",
+    b"\x1f\x8b\x08": "packed with gzip",
+    b"\xfd7zXZ\0": "packed with xz",
+    b"(\xb5/\xfd": "packed with zstd",
+    b"BZh91AY&SY": "packed with bzip2",
+    b"PK\x03\x04": "a ZIP archive",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+
+
+def kind_of(data: bytes) -> str | None:
+    """What a file is whose first bytes are known: ``a capture file``; None where they are not."""
+    return next((kind for start, kind in _KINDS.items() if data.startswith(start)), None)
+
+
+def no_text(data: bytes) -> str | None:
+    """Why these bytes are no text in UTF-8 or the like: ``is a capture file``; None where they are.
+
+    What is looked for are the first bytes, and zeros.
+    """
+    if kind := kind_of(data):
+        return f"is {kind}"
+    zero = data.find(b"\0")
+    return None if zero < 0 else f"is no text: byte {zero} is zero"
+
+
 def explain(path: Path | str, verb: str, error: OSError) -> str:
     """One sentence for an operating system error: ``FILE: cannot read: reason (what to try)``."""
     hints = {

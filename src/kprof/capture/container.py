@@ -23,6 +23,7 @@ from kprof.capture.header import (
 from kprof.capture.model import CAPTURE_FILE, Capture, CaptureInfo
 from kprof.capture.tasks import declared_tasks
 from kprof.errors import CaptureError
+from kprof.names import display_name
 
 VERIFY_BYTES = 256 << 20
 """Captures up to this size are checked whenever they are opened: about 0.1 s for all of it."""
@@ -133,7 +134,8 @@ def _info(header: Header, source: str, valid: int, warnings: tuple[str, ...]) ->
     elif header.valid > valid:
         reason = "what is left of a short file"
     else:
-        reason = str(header.metadata.get("valid_from") or _default_reason(flags))
+        told = str(header.metadata.get("valid_from") or "")
+        reason = display_name(told) or _default_reason(flags)
     marks, task_names, problems = declared_tasks(header.metadata, source)
     return CaptureInfo(
         source=source,

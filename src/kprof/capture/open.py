@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.records import RECORD_BYTES
-from kprof.capture.sniff import is_container, is_statistics
+from kprof.capture.sniff import is_container, is_statistics, is_text
 from kprof.errors import CaptureError, FileAccessError, UsageError
-from kprof.files import explain, same_file
+from kprof.files import explain, kind_of, same_file
 from kprof.names import NameFile
 
 # What only one kind of file needs is imported when such a file is opened: a report starts sooner.
@@ -73,12 +73,31 @@ def open_capture(
     if is_container(data):
         from kprof.capture.container import decode_container
 
+        if record_order is not None:
+            from kprof.capture.banks import parse_record_order
+
+            parse_record_order(record_order)
         capture = decode_container(data, source, verify=verify, damaged_ok=damaged_ok)
-        return _revised(capture, valid, previous)
+        capture = _revised(capture, valid, previous)
+        if record_order is None:
+            return capture
+        said = (
+            f"{source}: knows the order of its records; --record-order {record_order} is not used"
+        )
+        info = capture.info
+        return replace(capture, info=replace(info, warnings=(*info.warnings, said)))
     if is_statistics(data):
         raise CaptureError(
             f"{source}: is saved statistics, which have no events; expected a capture (only kprof "
             "report and kprof merge take saved statistics, by their ending .json)"
+        )
+    kind = kind_of(data[:16].tobytes())
+    if not kind and not len(data) % RECORD_BYTES and is_text(data):
+        kind = "text"
+    if kind and record_order is None:
+        raise CaptureError(
+            f"{source}: is {kind}; expected a capture file or a raw image (if it is an image all "
+            "the same: --record-order records:01234)"
         )
     if len(data) % RECORD_BYTES:
         raise CaptureError(

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"\x89KPD\r\n\x1a\n"
+_LEAST = 100
+_PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127)])
 STATISTICS = b'{"kprof_statistics":'
 
 
@@ -13,6 +15,12 @@ def is_container(data: NDArray[np.uint8]) -> bool:
     """Do these bytes begin as a capture file does, though it be cut off or damaged?"""
     start = data[:4].tobytes()
     return len(start) > 0 and MAGIC.startswith(start)
+
+
+def is_text(data: NDArray[np.uint8]) -> bool:
+    """Are these bytes text, as no image of a RAM is? Fewer than `_LEAST` tell nothing."""
+    start = data[:4096].tobytes()
+    return len(start) >= _LEAST and not start.translate(None, _PRINTABLE)
 
 
 def is_statistics(data: NDArray[np.uint8]) -> bool:

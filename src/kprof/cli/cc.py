@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kprof.cli.output import say
+
 
 @click.command("cc", context_settings={"allow_interspersed_args": False})
 @click.option("--names", metavar="FILE", default="kprof.names", show_default=True,
@@ -60,5 +62,5 @@ def command(
     options = Compiling(chosen, Path(names), Selection(only, exclude), first_tag)
     outcome = compile_with_triggers(compiler, options)
     for line in outcome.notices:
-        click.echo(f"kprof: {line}", err=True)
+        say(line)
     return outcome.code or (1 if strict and outcome.missed else 0)

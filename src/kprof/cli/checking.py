@@ -12,7 +12,7 @@ from kprof.analysis.statistics import statistics
 from kprof.cli.output import check_output, inputs_of
 from kprof.cli.reporting import open_one
 from kprof.errors import FileAccessError, UsageError
-from kprof.files import read_bytes, write_text
+from kprof.files import no_text, read_bytes, write_text
 from kprof.report.check import check_lines, junit_xml
 from kprof.report.choose import in_blocks, trigger_cost
 from kprof.report.request import Request
@@ -30,10 +30,12 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
     read = inputs_of([dump], [options["names"]], budget, options["previous"])
     check_output(options["junit"], "JUnit file", read, force=options["force"])
     try:
-        text = read_bytes(budget).decode("utf-8-sig", "replace")
+        data = read_bytes(budget)
     except FileAccessError as error:  # 1 is for limits that do not hold
         raise UsageError(str(error)) from error
-    limits = parse_budget(text, budget)
+    if problem := no_text(data):
+        raise BudgetError([f"{budget}: {problem}; expected limits, as lanisr.max < 500us"])
+    limits = parse_budget(data.decode("utf-8-sig", "replace"), budget)
     if not limits:
         raise BudgetError([f"{budget}: has no limit; expected a line as lanisr.max < 500us"])
     capture, names = open_one(dump, options, strict=True)

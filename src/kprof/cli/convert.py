@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kprof.cli.output import say
+
 
 @click.command("convert")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -76,7 +78,7 @@ def command(
     elif known:
         other = names_mismatch(capture, known, str(names))
     for warning in (*capture.info.warnings, *((other,) if other else ())):
-        click.echo(f"kprof: {warning}", err=True)
+        say(warning)
     form = form_of(output, form, capture)
     if output == "-" and form == "banks":
         raise UsageError("-: five bank images are five files; expected a name for them")
@@ -84,4 +86,4 @@ def command(
         spare_inputs(path, (*files, names, previous, elf))
     for path in paths_of(output, form):
         spare_existing(path, force)
-    click.echo(convert(capture, output, form, known, planted), err=True)
+    say(convert(capture, output, form, known, planted), prefix="")

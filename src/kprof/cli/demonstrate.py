@@ -12,8 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import click
-
 from kprof.analysis.calls import timeline
 from kprof.analysis.summary import Summary, summarise
 from kprof.board import minikernel
@@ -23,6 +21,7 @@ from kprof.board.pty import Pty
 from kprof.board.session import Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.capture.open import open_capture
+from kprof.cli.output import say
 from kprof.errors import BoardError, FileAccessError, KprofError
 from kprof.files import explain, write_text
 from kprof.instrument.job import Job
@@ -216,4 +215,4 @@ def _farewell(demo: Demo) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(f"kprof: {text}", err=True)
+    say(text)

@@ -45,10 +45,8 @@ def command(
       kprof export dump.bin --format parquet -o dump.parquet
       duckdb -c "select function, sum(net_ns) from 'dump.parquet' group by 1"
     """
-    from kprof.capture.match import mostly_unknown
-    from kprof.cli.output import check_output, inputs_of
+    from kprof.cli.output import check_output, inputs_of, say
     from kprof.cli.source import open_with_names
-    from kprof.errors import CaptureError
     from kprof.export.formats import export, target_for
 
     target = output or target_for(dump, form)
@@ -56,13 +54,8 @@ def command(
     if not FORMATS[form].folder:
         check_output(target, form, read, force=force)
     capture, name_file = open_with_names(
-        dump, names, valid=valid, previous=previous, record_order=record_order
+        dump, names, valid=valid, previous=previous, record_order=record_order, exact=True
     )
-    if said := mostly_unknown(capture, name_file, names or "the name file"):
-        if capture.info.is_capture_file:
-            click.echo(f"kprof: {said}", err=True)
-        else:
-            raise CaptureError(said)
     export(capture, name_file, form, target, force=force)
     if target != (output or "-"):
-        click.echo(f"kprof: written to {target}", err=True)
+        say(f"written to {target}")

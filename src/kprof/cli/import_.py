@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kprof.cli.output import say
+
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -69,7 +71,7 @@ def command(
     code = read_names(names) if names else None
     planted = planted_digest(elf) if elf else None
     if code and planted and (said := planted_mismatch(code, str(names), planted, str(elf))):
-        click.echo(f"kprof: {said}", err=True)
+        say(said)
     options = ImportOptions(
         mapping, settle, tag_bits, tag_shift, ignore, samplerate, kind, code, planted
     )
@@ -78,5 +80,5 @@ def command(
             files, output, options, lambda events: meter.count("importing", events)
         )
     for warning in result.warnings:
-        click.echo(f"kprof: {warning}", err=True)
-    click.echo(result.sentence(output), err=True)
+        say(warning)
+    say(result.sentence(output), prefix="")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kprof.cli.output import say
+
 
 @click.command("info")
 @click.argument("file")
@@ -51,7 +53,7 @@ def command(
         facts = examine(capture, used, lambda events: meter.show("reading", events, capture.events))
     held = held_names(capture, used, str(found))
     for warning in (*capture.info.warnings, *((held.mismatch,) if held and held.mismatch else ())):
-        click.echo(f"kprof: {warning}", err=True)
+        say(warning)
     if form == "json":
         import json
 

@@ -104,7 +104,7 @@ def command(
     from pathlib import Path
 
     from kprof.cli.meter import Meter
-    from kprof.cli.output import check_output
+    from kprof.cli.output import check_output, say
     from kprof.errors import UsageError
     from kprof.instrument.job import Job, run
     from kprof.instrument.select import Selection
@@ -143,5 +143,5 @@ def command(
         result = run(job)
     click.echo(result.output, nl=False)
     for line in result.notices:
-        click.echo(f"kprof: {line}", err=True)
+        say(line)
     return 1 if result.refused or (strict and result.missed) else 0

@@ -86,6 +86,8 @@ def main() -> None:
         signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(100_000)  # most verbs end before a collection would free anything
     try:
+        if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = kprof_command.main(prog_name="kprof", standalone_mode=False)
         sys.stdout.flush()
         gc.freeze()  # else the interpreter looks at every object once more before it ends
@@ -95,7 +97,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except KprofError as error:
         with contextlib.suppress(OSError):  # the terminal may be gone
-            click.echo(f"kprof: {error}", err=True)
+            from kprof.cli.output import say
+
+            say(str(error))
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("kprof: interrupted", err=True)

@@ -34,7 +34,7 @@ def command(dumps: tuple[str, ...], output: str, force: bool, **options: Any) ->
 
     from kprof.analysis.saved import write_statistics
     from kprof.analysis.statistics import merge_statistics
-    from kprof.cli.output import check_output, inputs_of
+    from kprof.cli.output import check_output, inputs_of, say
     from kprof.cli.reporting import load_many
     from kprof.report.request import Request
     from kprof.report.summary import MOSTLY_UNKNOWN
@@ -44,5 +44,5 @@ def command(dumps: tuple[str, ...], output: str, force: bool, **options: Any) ->
     parts = load_many(dumps, options, Request())
     for dump, part in zip(dumps, parts, strict=True):
         if part.anomalies.mostly_unknown(part.events):
-            click.echo(f"kprof: {dump}: {MOSTLY_UNKNOWN}", err=True)
+            say(f"{dump}: {MOSTLY_UNKNOWN}")
     write_statistics(Path(output), merge_statistics(parts))

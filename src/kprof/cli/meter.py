@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from kprof.names import display_name
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -76,7 +78,7 @@ class Meter:
     def say(self, sentence: str) -> None:
         """Print a sentence that stays, whenever it comes."""
         self.end()
-        self._stream.write(f"kprof: {sentence}\n")
+        self._stream.write(f"kprof: {display_name(sentence)}\n")
         self._stream.flush()
 
     def end(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kprof.cli.output import say
 from kprof.cli.tuning import tune
 
 
@@ -26,7 +27,7 @@ def command() -> None:
 @command.command("check")
 @click.argument("file")
 def check(file: str) -> None:
-    """Print every problem of FILE and exit with 1, or say what it holds.
+    """Print the problems of FILE and exit with 1, or say what it holds.
 
     \b
     Example:
@@ -37,7 +38,7 @@ def check(file: str) -> None:
 
     names = read_names(file)
     for sentence in advice(names, file):
-        click.echo(f"kprof: {sentence}", err=True)
+        say(sentence)
     click.echo(describe_names(names, file), nl=False)
 
 

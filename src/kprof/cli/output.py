@@ -69,6 +69,20 @@ def inputs_of(
     return read
 
 
+def say(text: str, *, prefix: str = "kprof: ") -> None:
+    """A notice on stderr: ``kprof: text``.
+
+    What may come from a file or a line is made safe for a terminal here, for all notices and errors
+    (`kprof.names.display_name`).
+    """
+    import click
+
+    from kprof.names import display_name
+
+    lines = ("\t".join(map(display_name, line.split("\t"))) for line in text.split("\n"))
+    click.echo(prefix + "\n".join(lines), err=True)
+
+
 def write_product(target: Path, parts: Iterable[str], *, paged: bool = False) -> None:
     """Write the text `parts` to `target`; ``-`` is stdout.
 
@@ -93,33 +107,31 @@ def write_product(target: Path, parts: Iterable[str], *, paged: bool = False) ->
 
 def _begins(start: bytes, holds: bytes = b"") -> Callable[[bytes], bool]:
     """Files that begin like the pattern `start` and have the words `holds` in them."""
-    pattern = re.compile(start)
-    return lambda data: pattern.match(data) is not None and holds in data
+    return lambda data: re.match(start, data) is not None and holds in data
 
 
 # What every text report has in its first lines.
-_FIGURES = re.compile(
+_FIGURES = (
     r"\A.*: \d+ events( \(|,|$)|^[ +!#*@$]*\d+:\d{3} \d{3} [ =<>-]|^# calls  net us"
     r"|\b(total|run) us\b"
     r"|^# .*: \d+ calls?$|^# \d+: .* us\b|^# left out by filters|^\S.*: no complete call"
-    r"|^\S.*, (total|self|net|wall)[^:]*: \d+$|^no interrupts|^interrupts \(|^\S+ to \S+: \d+",
-    re.MULTILINE,
+    r"|^\S.*, (total|self|net|wall)[^:]*: \d+$|^no interrupts|^interrupts \(|^\S+ to \S+: \d+"
 )
-_FOLDED = re.compile(r"((?!.* [<>=!]=? )\S.* \d+( \d+)?\n)+(\S.*)?\Z")  # no budget
-_SOURCE = re.compile(r"/[*/]|#\w|#!")
-_JSON = re.compile(r'\{\n "\w+":')
-_STYLE = re.compile(r"\x1b\[[\d;]*m|\x1b\]8;[^\x1b\x07]*(\x1b\\|\x07)")
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")
+_FOLDED = r"((?!.* [<>=!]=? )\S.* \d+( \d+)?\n)+(\S.*)?\Z"  # no budget
+_SOURCE = r"/[*/]|#\w|#!"
+_JSON = r'\{\n "\w+":'
+_STYLE = r"\x1b\[[\d;]*m|\x1b\]8;[^\x1b\x07]*(\x1b\\|\x07)"
+_NO_TEXT = r"[\x00-\x08\x0b\x0e-\x1f]"
 
 
 def _is_report(data: bytes) -> bool:
-    text = _STYLE.sub("", data[:4096].decode("utf-8", "replace")).lstrip("\n")
-    if _NO_TEXT.search(text) or _SOURCE.match(text):
+    text = re.sub(_STYLE, "", data[:4096].decode("utf-8", "replace")).lstrip("\n")
+    if re.search(_NO_TEXT, text) or re.match(_SOURCE, text):
         return False
-    if _JSON.match(text) or _FOLDED.match(text):
+    if re.match(_JSON, text) or re.match(_FOLDED, text):
         return True
     head = "\n".join(text.splitlines()[:4])
-    return _FIGURES.search(head) is not None
+    return re.search(_FIGURES, head, re.MULTILINE) is not None
 
 
 def _is_perfetto(data: bytes) -> bool:
@@ -160,7 +172,7 @@ FORMS: dict[str, Callable[[bytes], bool]] = {
     "chrome": _begins(rb'\{"displayTimeUnit":"ns","traceEvents":\['),
     "speedscope": _begins(rb"\{", b'"exporter":"kprof"'),
     "firefox": _begins(rb"\{", b'"product": "kprof"'),
-    "folded": lambda data: _FOLDED.match(data[:4096].decode("utf-8", "replace")) is not None,
+    "folded": lambda data: re.match(_FOLDED, data[:4096].decode("utf-8", "replace")) is not None,
     "callgrind": _begins(rb"# callgrind format", b"creator: kprof"),
     "pprof": _is_pprof,
     "dot": _begins(rb"digraph calls \{"),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from kprof.capture.model import Capture
-from kprof.cli.output import write_product
+from kprof.cli.output import say, write_product
 from kprof.cli.source import open_with_names
 from kprof.names import NameFile, find_names
 from kprof.report.html.build import html_parts
@@ -53,7 +51,7 @@ def write_page(
     )
     if target != "-":
         size = Path(target).stat().st_size
-        click.echo(f"kprof: {target}: {size // 1000} kB, to be opened in a browser", err=True)
+        say(f"{target}: {size // 1000} kB, to be opened in a browser")
 
 
 def source_root(dump: str, names: str | None, capture: Capture) -> Path | None:

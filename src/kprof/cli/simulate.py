@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from kprof.board.crash import GuestError, register_lines
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import DEFAULT_PHASE, HZ, MD20
@@ -24,7 +22,7 @@ from kprof.board.session import UPLOAD_COMMAND, Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.capture.model import Capture
 from kprof.cli.meter import Meter
-from kprof.cli.output import check_output, inputs_of
+from kprof.cli.output import check_output, inputs_of, say
 from kprof.errors import BoardError, FileAccessError, UsageError
 from kprof.files import explain
 from kprof.names import Modifier, NameFile, find_names, read_names
@@ -214,10 +212,10 @@ def _write(
     if isinstance(crash, GuestError):
         _say(f"it ended at {session.board.seconds:.6f} s. Registers:")
         for line in register_lines(crash.registers):
-            click.echo(f"  {line}", err=True)
+            say(f"  {line}", prefix="")
         _say("the last events:")
         for line in _last_events(capture, names[0] if names else None):
-            click.echo(f"  {line}", err=True)
+            say(f"  {line}", prefix="")
 
 
 def _last_events(capture: Capture, names: NameFile | None) -> list[str]:
@@ -308,4 +306,4 @@ def _console_on_stderr(text: bytes) -> None:
 
 
 def _say(text: str) -> None:
-    click.echo(f"kprof: {text}", err=True)
+    say(text)

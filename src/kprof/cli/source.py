@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from kprof.capture.match import mostly_unknown, names_mismatch
 from kprof.capture.model import Capture
 from kprof.capture.open import open_capture
-from kprof.errors import UsageError
+from kprof.cli.output import say
+from kprof.errors import CaptureError, UsageError
 from kprof.names import NameFile, find_names, read_names
 
 
@@ -24,6 +23,7 @@ def open_with_names(
     record_order: str | None = None,
     otherwise: NameFile | None = None,
     strict: bool = False,
+    exact: bool = False,
 ) -> tuple[Capture, NameFile]:
     """The capture `dump` and the name file `names`, or the one that is found beside it.
 
@@ -36,6 +36,8 @@ def open_with_names(
         The name file where none is given and none is found.
     strict
         A name file of another build is an error, and one that knows few of the tags.
+    exact
+        One that knows few of the tags is told, and of an image, which may be any file, an error.
 
     Raises
     ------
@@ -52,8 +54,10 @@ def open_with_names(
         raise _no_names(dump)
     source = str(source or "the other capture's name file")
     _hold(capture, found, source, strict=strict)
-    if strict and (said := mostly_unknown(capture, found, source)):
-        raise UsageError(said)
+    if (strict or exact) and (said := mostly_unknown(capture, found, source)):
+        if strict or not capture.info.is_capture_file:
+            raise UsageError(said) if strict else CaptureError(said)
+        say(said)
     return capture, found
 
 
@@ -110,7 +114,7 @@ def _hold(capture: Capture, names: NameFile, source: str, *, strict: bool = Fals
     if said and strict:
         raise UsageError(said)
     if said:
-        click.echo(f"kprof: {said}", err=True)
+        say(said)
 
 
 def _open(
@@ -124,7 +128,7 @@ def _open(
         dump, valid=valid, previous=previous, record_order=record_order, names=names
     )
     for warning in capture.info.warnings:
-        click.echo(f"kprof: {warning}", err=True)
+        say(warning)
     return capture
 
 
@@ -138,9 +142,12 @@ def _names_of(dump: str, capture: Capture) -> Path | None:
 
 
 def _no_names(dump: str) -> UsageError:
+    folder = _beside(dump).parent
+    there = sorted(path.name for path in folder.glob("*.names"))
+    found = f", but {', '.join(there[:3])}{' and others' * (len(there) > 3)}" if there else ""
     return UsageError(
-        f"{dump}: no name file for it found in {_beside(dump).parent}/; expected just one *.names "
-        "file there, or one named like it (or name it: --names FILE)"
+        f"{dump}: no name file for it found in {folder}/{found}; expected just one *.names file "
+        "there, or one named like it (or name it: --names FILE)"
     )
 
 

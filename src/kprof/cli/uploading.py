@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-import click
-
 from kprof.cli.line_log import line_log
 from kprof.cli.meter import Meter
-from kprof.cli.output import FORMS
+from kprof.cli.output import FORMS, say
 from kprof.cli.upload_applies import check_options, check_values
 from kprof.errors import UsageError
 from kprof.files import same_file, spare_foreign, spare_inputs
@@ -98,7 +96,7 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
             result = _fetch(options["port"], out, replace(wanted, trace=trace), meter)
     finally:
         meter.end()
-    click.echo(f"kprof: {outcome(result)}", err=True)
+    say(outcome(result))
 
 
 def _check_files(options: Mapping[str, Any]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from kprof.errors import FileAccessError, NameFileError
-from kprof.files import explain
+from kprof.files import explain, no_text
 from kprof.names.grammar import NameFile, parse_names
 
+_BYTE_ORDER_MARK = "\ufeff"
 FIRST_TAG = 1024
 """The first value of an empty file: below 0x400 lies the 68k's vector table, whose fetches on an
 exception would fire triggers (design decision of kprof, the paper starts lower)."""
@@ -43,14 +45,24 @@ def read_names(path: Path | str) -> NameFile:
 
 def whole_lines(data: bytes, source: str, first_tag: int = FIRST_TAG) -> tuple[NameFile, int]:
     """The name file in these bytes, and how many of them to keep before an append."""
+    if problem := no_text(data.rstrip(b"\0")):  # a crash leaves zeros past the last line
+        raise NameFileError([f"{source}: {problem}; expected a name file, a name/value on a line"])
     end = data.rfind(b"\n") + 1
-    names = parse_names(data[:end].decode("utf-8", "surrogateescape"), source)
+    names = _parse(data[:end], source)
     if end == len(data):
         return names, end
     torn = data[end:].decode("utf-8", "surrogateescape")
     if not _could_be_torn(names, torn, first_tag):
-        return parse_names(names.text + torn, source), len(data)
-    return NameFile(names.entries, names.text, torn), end
+        return _parse(data, source), len(data)
+    return replace(names, torn=torn), end
+
+
+def _parse(data: bytes, source: str) -> NameFile:
+    """The name file of these bytes; a byte order mark is a part of its text and means nothing."""
+    text = data.decode("utf-8", "surrogateescape")
+    if not text.startswith(_BYTE_ORDER_MARK):
+        return parse_names(text, source)
+    return replace(parse_names(text[1:], source), text=text)
 
 
 def _could_be_torn(names: NameFile, line: str, first_tag: int) -> bool:
