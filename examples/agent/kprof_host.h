@@ -265,10 +265,10 @@ static void kprof_look(struct kprof_stream *stream, unsigned tag)
         kprof_at_start();
         state = KPROF_LOAD(kprof_state);
     }
-    if (state == KPROF_ARMED && tag == KPROF_LOAD(kprof_first_tag)) {
-        KPROF_STORE(kprof_state, KPROF_RUNNING);
+    if (state == KPROF_ARMED && tag == KPROF_LOAD(kprof_first_tag)
+        && __atomic_compare_exchange_n(&kprof_state, &state, KPROF_RUNNING, 0, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_ACQUIRE))
         state = KPROF_RUNNING;
-    }
     if (state != KPROF_RUNNING && state != KPROF_FULL)
         return;
     if (kprof_joining) { /* a signal has come in the middle of that */

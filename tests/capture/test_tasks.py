@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kprof.capture import Capture, CaptureInfo, open_capture, write_capture
+from kprof.capture.describe import describe_capture, examine
+from kprof.capture.match import mostly_unknown
 from kprof.capture.tasks import TaskMarks, declared_tasks
+from kprof.names import parse_names
 
 MARKS = {"name": "thread", "first": 65280, "count": 256}
 
@@ -30,6 +33,19 @@ def test_a_capture_without_them_says_nothing(tmp_path: Path) -> None:
     info = open_capture(tmp_path / "x.kpd").info
     assert (info.task_marks, info.task_names) == (None, {})
     assert "task_marks" not in info.metadata
+
+
+def test_they_are_known_whatever_the_name_file_says() -> None:
+    """`kprof info` shows them, and counts no mark among the tags that the name file lacks."""
+    info = CaptureInfo(task_marks=TaskMarks("thread", 60000, 3), task_names={0: "main", 2: "a\x1b"})
+    marked = Capture.from_events([1, 2, 3, 4], [60000, 1024, 60002, 60003], info)
+    names = parse_names("main/1024\n")
+    facts = examine(marked, names)
+    assert (facts.unknown_tags, facts.unknown_events) == (1, 1)
+    assert mostly_unknown(marked, names, "k.names") is None
+    said = describe_capture(marked, facts)
+    assert "tasks         marked by tags 60000 to 60002 (thread): 0 main, 2 a" in said
+    assert "\x1b" not in said
 
 
 @pytest.mark.parametrize(

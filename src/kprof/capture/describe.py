@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from kprof.capture.match import ENTRIES, names_mismatch
 from kprof.capture.model import Capture
+from kprof.capture.tasks import TASK_MARKS, TASK_NAMES, TaskMarks
 from kprof.names import NameFile, display_name
 
 
@@ -96,7 +97,9 @@ def examine(
     present = np.flatnonzero(counts)
     unknown = None
     if names is not None:
-        unknown = np.setdiff1d(present, np.fromiter(names.by_tag, dtype=np.int64))
+        marks = capture.info.task_marks
+        known = [*names.by_tag, *(marks.tags if marks else ())]
+        unknown = np.setdiff1d(present, np.array(known, dtype=np.int64))
     return CaptureFacts(
         span_ticks=span,
         longest_ticks=longest,
@@ -184,6 +187,8 @@ def describe_capture(capture: Capture, facts: CaptureFacts, names: HeldNames | N
         rows.append(("stale tail", "the records past the valid ones hold an earlier run"))
     if info.started_ns:
         rows.append(("started", _date(info.started_ns)))
+    if info.task_marks is not None:
+        rows.append(("tasks", _tasks_row(info.task_marks, info.task_names)))
     rows.append(("name file", _names_row(facts, names)))
     digest = info.names_sha256
     wanted = f"the capture's SHA-256 {digest.hex()}" if digest else "not known to the capture"
@@ -191,7 +196,7 @@ def describe_capture(capture: Capture, facts: CaptureFacts, names: HeldNames | N
     rows += [
         (f"  {display_name(str(key))}", display_name(str(value)))
         for key, value in info.metadata.items()
-        if key not in ("valid_from", ENTRIES)
+        if key not in ("valid_from", ENTRIES, TASK_MARKS, TASK_NAMES)
     ]
     return "".join(f"{label:<13} {value}\n" for label, value in rows)
 
@@ -208,6 +213,12 @@ def _time_row(capture: Capture) -> str:
         return f"absolute, {info.time_bits} bits"
     wrap = _seconds((1 << info.time_bits) * 1_000_000 / info.clock_hz)
     return f"counter of {info.time_bits} bits, wraps after {wrap}"
+
+
+def _tasks_row(marks: TaskMarks, names: Mapping[int, str]) -> str:
+    row = f"marked by tags {marks.first} to {marks.tags[-1]} ({display_name(marks.name)})"
+    named = [f"{number} {display_name(name)}" for number, name in sorted(names.items())]
+    return f"{row}: {', '.join(named)}" if named else row
 
 
 def _names_row(facts: CaptureFacts, names: HeldNames | None) -> str:

@@ -92,6 +92,8 @@ def mostly_unknown(capture: Capture, names: NameFile, source: str) -> str | None
     _, tags = next(capture.chunks(), (None, np.empty(0, np.uint16)))
     known = np.zeros(1 << 16, dtype=bool)
     known[list(names.by_tag)] = True
+    if capture.info.task_marks is not None:
+        known[capture.info.task_marks.tags] = True
     unknown = len(tags) - int(np.count_nonzero(known[tags]))
     if unknown * 2 <= len(tags):
         return None

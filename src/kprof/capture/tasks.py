@@ -36,6 +36,11 @@ class TaskMarks:
     first: int
     count: int
 
+    @property
+    def tags(self) -> range:
+        """The tags of all tasks."""
+        return range(self.first, self.first + self.count)
+
 
 def declared_tasks(
     metadata: Mapping[str, Any], source: str
