@@ -168,6 +168,15 @@ def _check_folder(target: Path) -> None:
         )
 
 
+def cache_folder() -> Path | None:
+    """Where kprof keeps what it can make again: ``$KPROF_CACHE``, else ``kprof`` in the user's
+    cache folder; None where that variable is set to nothing."""
+    folder = os.environ.get("KPROF_CACHE")
+    if folder is None:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kprof"
+    return Path(folder) if folder else None
+
+
 def is_there(path: Path | str, verb: str = "read") -> bool:
     """Does anything have that name?
 

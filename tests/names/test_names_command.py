@@ -7,6 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from kprof.errors import NameFileError
+from kprof.names import allocate
+
 TEXT = "softint/1024\nsw_sys/1026$\nMGET/1028=\noff/0\n\x1b[31m/1030!\n"
 
 
@@ -99,3 +104,34 @@ def test_a_file_that_is_not_there() -> None:
     done = kprof("list", "no.names")
     assert done.returncode == 1
     assert done.stderr.startswith("kprof: no.names: cannot read: no such file")
+
+
+def test_init_begins_a_file_with_a_range(tmp_path: Path) -> None:
+    path = tmp_path / "kprof.names"
+    done = kprof("init", path, "--first", "4096", "--last", "0x1003")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert path.read_text() == "#@tags 4096 4099\n"
+    assert kprof("check", path).stdout == f"{path}: no names; 2 values free\n"
+    entries = allocate(path, ["a", "b"], first_tag=1024)
+    assert [entry.value for entry in entries.values()] == [4096, 4098]
+    with pytest.raises(
+        NameFileError, match="no value is left for c; expected a highest value below 4097"
+    ):
+        allocate(path, ["c"])
+    assert kprof("check", path).stdout.endswith("; tags 4096 to 4099, 0 values free\n")
+
+
+def test_init_spares_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "kprof.names"
+    path.write_text("a/2\n")
+    done = kprof("init", path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"kprof: {path}: is there already; remove it, or name another file\n",
+    )
+    assert path.read_text() == "a/2\n"
+    done = kprof("init", tmp_path / "b", "--first", "4097")
+    assert done.returncode == 2
+    assert "expected an even first one" in done.stderr
+    assert "expected numbers" in kprof("init", tmp_path / "b", "--last", "much").stderr
+    assert not (tmp_path / "b").exists()

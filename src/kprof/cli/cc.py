@@ -8,9 +8,9 @@ from kprof.cli.output import say
 
 
 @click.command("cc", context_settings={"allow_interspersed_args": False})
-@click.option("--names", metavar="FILE", default="kprof.names", show_default=True,
-              envvar="KPROF_NAMES", show_envvar=True,
-              help="The name file; functions that it lacks are appended.")  # fmt: skip
+@click.option("--names", metavar="FILE", envvar="KPROF_NAMES", show_envvar=True,
+              help="The name file; functions that it lacks are appended. Default: the kprof.names "
+              "above the source, as git finds its .git.")  # fmt: skip
 @click.option("--target", envvar="KPROF_TARGET", show_envvar=True,
               help="What fires a trigger; default: by the compiler.")  # fmt: skip
 @click.option("--targets", metavar="FILE", help="Targets of your own.")
@@ -19,11 +19,12 @@ from kprof.cli.output import say
 @click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
 @click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
+@click.option("--header", metavar="FILE", help="Make the header with PROFILE(name) here.")
 @click.option("--first-tag", type=int, default=1024, show_default=True, help="In a new name file.")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
-@click.argument("compiler", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.argument("compiler", nargs=-1, type=click.UNPROCESSED)
 def command(
-    names: str,
+    names: str | None,
     target: str | None,
     targets: str | None,
     base: str | None,
@@ -31,35 +32,44 @@ def command(
     strategy: str | None,
     only: tuple[str, ...],
     exclude: tuple[str, ...],
+    header: str | None,
     first_tag: int,
     strict: bool,
     compiler: tuple[str, ...],
 ) -> int:
     """Compile C with triggers in it: COMPILER and its arguments follow a --.
 
-    What is no compilation of C (linking, -E, assembler files) is passed on as it is.
+    What compiles no C (-E, assembler files), and trials of build systems, are run as they are.
+    Linking adds the digest of the name file and, with --target soft, the event RAM.
 
     \b
     Example:
-      kprof cc --names kernel.names -- m68k-linux-gnu-gcc -O2 -c x.c
-      make CC="kprof cc --names $PWD/kernel.names -- gcc"
-      cmake -DCMAKE_C_COMPILER_LAUNCHER="kprof;cc;--" ..
+      kprof cc -- m68k-linux-gnu-gcc -O2 -c x.c
+      make CC="kprof cc --target soft -- gcc"
+      cmake -DCMAKE_C_COMPILER_LAUNCHER="kprof;cc;--target;soft;--" \\
+        -DCMAKE_C_LINKER_LAUNCHER="kprof;cc;--target;soft;--" ..
     """
     from pathlib import Path
 
+    from kprof.errors import UsageError
     from kprof.instrument.compiler_settings import Compiling, guess_target
     from kprof.instrument.compiling import compile_with_triggers
     from kprof.instrument.select import Selection
     from kprof.instrument.targets import find_target
+    from kprof.names.find import PROJECT_NAMES
 
+    if not compiler and not header:
+        raise UsageError("no compiler; expected one behind a --, such as: kprof cc -- gcc -c x.c")
     chosen = find_target(
-        target or guess_target(compiler),
+        target or guess_target(compiler or ("cc",)),
         base=base,
         shift=shift,
         strategy=strategy,
         file=targets,
     )
-    options = Compiling(chosen, Path(names), Selection(only, exclude), first_tag)
+    selection = Selection(only, exclude)
+    path = Path(names or PROJECT_NAMES)
+    options = Compiling(chosen, path, selection, first_tag, bool(names), header or "")
     outcome = compile_with_triggers(compiler, options)
     for line in outcome.notices:
         say(line)

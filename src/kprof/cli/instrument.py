@@ -32,11 +32,10 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
 @click.option(
     "--names",
     metavar="FILE",
-    default="kprof.names",
-    show_default=True,
     envvar="KPROF_NAMES",
     show_envvar=True,
-    help="The name file; functions that it lacks are appended.",
+    help="The name file; functions that it lacks are appended. Default: the kprof.names above the "
+    "sources, as git finds its .git.",
 )
 @click.option("--target", default="m68k", show_default=True, help="What fires a trigger.")
 @click.option("--targets", metavar="FILE", help="Targets of your own.")
@@ -68,7 +67,7 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
 def command(
     files: tuple[str, ...],
     output: str | None,
-    names: str,
+    names: str | None,
     target: str,
     targets: str | None,
     base: str | None,
@@ -108,7 +107,9 @@ def command(
     from kprof.errors import UsageError
     from kprof.instrument.job import Job, run
     from kprof.instrument.select import Selection
+    from kprof.names import project_names
 
+    names = names or str(project_names(files))
     if header is not None:
         if header == "-" and output == "-":
             raise UsageError("-o - and --header - both go to stdout; expected a file for one")

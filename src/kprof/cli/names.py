@@ -1,4 +1,4 @@
-"""`kprof names`: check and list a name file, find the name of a tag."""
+"""`kprof names`: begin, check and list a name file, find the name of a tag."""
 
 from __future__ import annotations
 
@@ -17,11 +17,39 @@ def command() -> None:
 
     \b
     Example:
+      kprof names init --first 4096 --last 0x7fff
       kprof names check kernel.names
       kprof names list kernel.names
       kprof names which kernel.names 1025 0x402
       kprof names tune dump.bin --budget 5%
     """
+
+
+@command.command("init")
+@click.argument("file", default="kprof.names")
+@click.option("--first", default="1024", show_default=True, metavar="TAG", help="Even, 2 or more.")
+@click.option("--last", default="65535", show_default=True, metavar="TAG", help="At most 65535.")
+def init(file: str, first: str, last: str) -> None:
+    """Begin a name file, FILE (kprof.names), whose functions get tags in a range.
+
+    On a kernel with an MMU and page 0 unmapped, tags below 4096 fault, and on the 68k those up to
+    0x7fff are the short ones: --first 4096 --last 0x7fff.
+
+    \b
+    Example:
+      kprof names init --first 4096 --last 0x7fff
+      kprof names init ../kprof.names
+    """
+    from kprof.errors import UsageError
+    from kprof.names.store import start_names
+
+    try:
+        tags = int(first, 0), int(last, 0)
+    except ValueError:
+        raise UsageError(
+            f"the tags are to be {first} to {last}; expected numbers such as 4096 or 0x7fff"
+        ) from None
+    start_names(file, *tags)
 
 
 @command.command("check")

@@ -14,12 +14,22 @@ from kprof.instrument.targets import Target, target_of
 
 @dataclass(frozen=True)
 class Compiling:
-    """How to instrument what a compiler compiles."""
+    """How to instrument what a compiler compiles.
+
+    Attributes
+    ----------
+    given
+        The user has named the name file; else the project's is looked for.
+    header
+        The header with ``PROFILE(name)`` that is to be made, or "".
+    """
 
     target: Target
     names: Path
     selection: Selection = field(default_factory=Selection)
     first_tag: int = 1024
+    given: bool = True
+    header: str = ""
 
 
 def guess_target(command: Sequence[str]) -> str:

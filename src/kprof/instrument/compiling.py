@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kprof.errors import InstrumentError, KprofError
+from kprof.files import cache_folder, write_bytes
 from kprof.instrument.compiler_settings import Compiling
 from kprof.instrument.driver import CommandLine, Input, read_command
 from kprof.instrument.edits import has_edits
 from kprof.instrument.listing import Skipped
-from kprof.instrument.shadow import decode, encode
+from kprof.instrument.shadow import decode, encode, foreign
+from kprof.names import NameFile, project_names, read_names
 
 _COMMAND_BYTES = 100_000
 
@@ -55,7 +57,13 @@ def compile_with_triggers(command: Sequence[str], options: Compiling) -> Compile
     KprofError
     """
     line = read_command(command)
-    if not line.ours or not options.target.plants:
+    if (line.ours or options.header) and not options.given:
+        options = replace(options, names=project_names([item.path for item in line.sources]))
+    if options.header:
+        _make_header(options)
+        if not command:
+            return Compiled(0)
+    if not options.target.plants or not (line.ours or line.links):
         _become(command)
     if options.target.strategy == "cleanup" and line.has("-fexceptions"):
         # Cleanups would add landing pads.
@@ -68,19 +76,46 @@ def compile_with_triggers(command: Sequence[str], options: Compiling) -> Compile
             scratch.mkdir()
             output = line.output_of(source)
             if line.mode == "link":
-                output = str(scratch / f"{Path(source.path).stem}.o")
-                objects[source.index] = output
+                name = line.saved(source, ".o") or str(scratch / f"{Path(source.path).stem}.o")
+                output = objects[source.index] = name
             code = _compile(line, source, scratch, output, options, notices)
             if code:
                 return _outcome(code, notices)
         if line.mode == "link":
-            code = _run(line.link(objects), scratch).returncode
-            return _outcome(code, notices)
+            return _link(line, objects, options, Path(folder), notices)
         others = [item for item in line.inputs if not item.language]
-        if others and line.mode != "link":
-            code = _run(_only(line, others), scratch).returncode
+        if others:
+            code = _run(_only(line, others), Path(folder)).returncode
             return _outcome(code, notices)
     return _outcome(0, notices)
+
+
+def _make_header(options: Compiling) -> None:
+    from kprof.instrument.header import profile_header
+
+    names = read_names(options.names) if options.names.is_file() else NameFile()
+    text = profile_header(names.entries, options.target).encode()
+    header = Path(options.header)
+    if not header.is_file() or header.read_bytes() != text:  # make looks at its time
+        write_bytes(header, text)
+
+
+def _link(
+    line: CommandLine,
+    objects: dict[int, str],
+    options: Compiling,
+    folder: Path,
+    notices: list[Skipped | str],
+) -> Compiled:
+    from kprof.instrument.linking import additions, one_name_file
+
+    compiled = [Path(name) for name in objects.values()]
+    given = options.names if options.given or compiled else None
+    names = one_name_file(line, compiled, given)
+    added = additions(line, options.target, names, folder, cache_folder())
+    notices += added.notices
+    code = _run([*line.link(objects), *added.arguments], folder).returncode
+    return _outcome(code, notices)
 
 
 def _compile(
@@ -93,18 +128,16 @@ def _compile(
 ) -> int:
     _refuse_copies(source)
     said = b""
-    expanded, given = scratch / "expanded", None
-    if source.path == "-":
-        given = scratch / "given"
-        given.write_bytes(sys.stdin.buffer.read())
+    expanded = scratch / "expanded"
     running: subprocess.Popen[bytes] | None = None
     if source.language == "c":
         more = ["-DKPROF", *(["-C"] if _needs_comments(line, source) else [])]
         command = line.preprocess(source)
         command[len(line.compiler) : len(line.compiler)] = more
-        running = _start(command, scratch, expanded, given)
+        running = _start(command, scratch, expanded)
     # Python reads its modules while the preprocessor works.
     from kprof.instrument.indentation import may_mislead
+    from kprof.instrument.linking import identification
     from kprof.instrument.messages import are_the_sources, source_columns
     from kprof.instrument.planting import instrument_unit
 
@@ -114,10 +147,17 @@ def _compile(
             _say(said)
             return running.returncode
     misleading = line.warns("misleading-indentation", "all") and may_mislead(_text_of(source))
-    unit = decode((expanded if running else given or Path(source.path)).read_bytes())
+    unit = decode((expanded if running else Path(source.path)).read_bytes())
     unit = unit if line.has("-w") else source_columns(unit)
-    unit = instrument_unit(unit, source.path, options, notices)
-    text = scratch / f"{Path(source.path).stem or 'stdin'}.i"
+    if options.header:
+        from kprof.instrument.header import fill_profiles
+
+        unit = fill_profiles(unit, options)
+    planted = instrument_unit(unit, source.path, options, notices)
+    if planted is not unit:
+        file = foreign(source.path).replace("\\", "\\\\").replace('"', '\\"')
+        unit = f'{planted}\n# 1 "{file}" 3\n{identification(options.names)}\n'
+    text = Path(line.saved(source, ".i") or scratch / f"{Path(source.path).stem}.i")
     text.write_bytes(encode(unit))
     clang = "clang" in Path(line.compiler[-1]).name
     again = line.compile(str(text), output)
@@ -138,7 +178,6 @@ def _compile(
         [*line.compile_original(source, str(scratch / "original.o")), *_colour()],
         scratch,
         capture=True,
-        given=given,
     )
     _say(original.stderr)
     if original.returncode or not done.returncode:
@@ -164,7 +203,7 @@ def _colour() -> list[str]:
 
 def _text_of(source: Input) -> str:
     try:
-        return decode(Path(source.path).read_bytes()) if source.path != "-" else ""
+        return decode(Path(source.path).read_bytes())
     except OSError:
         return ""  # the compiler says so
 
@@ -198,25 +237,21 @@ def _outcome(code: int, said: Sequence[Skipped | str]) -> Compiled:
 
 
 def _run(
-    command: list[str], scratch: Path, *, capture: bool = False, given: Path | None = None
+    command: list[str], scratch: Path, *, capture: bool = False
 ) -> subprocess.CompletedProcess[bytes]:
     command = _short(command, scratch)
     pipe = subprocess.PIPE if capture else None
     try:
-        with (given or Path(os.devnull)).open("rb") as stream:
-            stdin = stream if given else None
-            return subprocess.run(command, stdin=stdin, stdout=pipe, stderr=pipe, check=False)
+        return subprocess.run(command, stdout=pipe, stderr=pipe, check=False)
     except OSError as error:
         raise _cannot_run(command, error) from error
 
 
-def _start(
-    command: list[str], scratch: Path, output: Path, given: Path | None
-) -> subprocess.Popen[bytes]:
+def _start(command: list[str], scratch: Path, output: Path) -> subprocess.Popen[bytes]:
     command = _short(command, scratch)
     try:
-        with output.open("wb") as stream, (given or Path(os.devnull)).open("rb") as stdin:
-            return subprocess.Popen(command, stdin=stdin, stdout=stream, stderr=subprocess.PIPE)
+        with output.open("wb") as stream:
+            return subprocess.Popen(command, stdout=stream, stderr=subprocess.PIPE)
     except OSError as error:
         raise _cannot_run(command, error) from error
 

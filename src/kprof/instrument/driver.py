@@ -7,6 +7,7 @@ stops, the output, and the options that belong to the preprocessor alone.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,14 @@ _NOT_OURS = frozenset(["-E", "-M", "-MM", "-fsyntax-only", "-###", "--version", 
 _LANGUAGES = {".c": "c", ".i": "cpp-output"}
 _RESPONSE_DEPTH = 8
 
+# What autoconf, CMake, Meson, SCons, waf and qmake name their trials, and the folders of those.
+_PROBES = re.compile(
+    r"conftest\w*\.[ci]|CMakeCCompiler(Id|ABI)\.c|testCCompiler\.c|sanitycheckc\w*\.c"
+)
+_PROBE_FOLDERS = frozenset(
+    ["CMakeTmp", "CMakeScratch", "CompilerIdC", "meson-private", ".sconf_temp", "config.tests"]
+)
+
 
 @dataclass(frozen=True)
 class Input:
@@ -68,6 +77,10 @@ class CommandLine:
         "object" (-c), "assembly" (-S) or "link".
     output
         The argument of -o, or "".
+    ours
+        It compiles C sources that are to have triggers.
+    links
+        It makes a program or a shared library.
     """
 
     compiler: tuple[str, ...]
@@ -76,6 +89,12 @@ class CommandLine:
     mode: str
     output: str
     ours: bool
+    links: bool = False
+
+    @property
+    def program(self) -> str:
+        """What linking makes."""
+        return self.output or "a.out"
 
     @property
     def sources(self) -> tuple[Input, ...]:
@@ -150,6 +169,16 @@ class CommandLine:
         stem = Path(source.path).stem if source.path != "-" else "-"
         return f"{stem}{'.s' if self.mode == 'assembly' else '.o'}"
 
+    def saved(self, source: Input, suffix: str) -> str:
+        """The file that -save-temps keeps of this source, or ""."""
+        if not any(a.startswith(("-save-temps", "--save-temps")) for a in self.arguments):
+            return ""
+        if self.mode != "link":
+            return os.path.splitext(self.output_of(source))[0] + suffix  # noqa: PTH122
+        program = Path(self.output or "a.out")
+        prefix = program.name if self.output else program.stem
+        return str(program.with_name(f"{prefix}-{Path(source.path).stem}{suffix}"))
+
     def _dependency_file(self, source: Input) -> str:
         if self.mode == "link":
             program = Path(self.output or "a.out")
@@ -214,10 +243,23 @@ def read_command(command: Sequence[str]) -> CommandLine:
             mode = "assembly" if mode == "link" else mode
         index += 1
     sources = [item for item in inputs if item.language]
-    ours = bool(sources) and not any(a in _NOT_OURS or a.startswith("-print-") for a in arguments)
+    works = not any(a in _NOT_OURS or a.startswith("-print-") for a in arguments)
+    probes = any(_is_probe(item.path) for item in inputs)
+    ours = bool(sources) and works and not probes
     if output and mode != "link" and len(inputs) > 1:
         ours = False  # the compiler refuses it, in its own words
-    return CommandLine(compiler, arguments, tuple(inputs), mode, output, ours)
+    links = mode == "link" and bool(inputs) and works and not probes
+    return CommandLine(compiler, arguments, tuple(inputs), mode, output, ours, links)
+
+
+def _is_probe(path: str) -> bool:
+    """Does a build system compile this to see what the compiler can do?
+
+    So do they with what has no name: the standard input, ``/dev/null``.
+    """
+    if path == "-" or path == os.devnull or _PROBES.fullmatch(Path(path).name):
+        return True
+    return not _PROBE_FOLDERS.isdisjoint(Path(os.path.abspath(path)).parts)  # noqa: PTH100
 
 
 def _language(path: str, language: str | None) -> str:

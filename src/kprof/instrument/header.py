@@ -10,10 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from kprof.errors import InstrumentError
+from kprof.instrument.compiler_settings import Compiling
 from kprof.instrument.targets import Target
-from kprof.names import Modifier, NameEntry
+from kprof.names import Modifier, NameEntry, allocate
+from kprof.symbols import DIGEST
 
 _C_NAME = re.compile(r"[A-Za-z_]\w*")
+_LEFT = re.compile(r"\bKPROF_INLINE_([A-Za-z_]\w*)")
 _USE = re.compile(r"\bPROFILE\s*\(\s*([A-Za-z_]\w*)\s*\)")
 
 
@@ -22,8 +26,42 @@ def profile_names(code: str) -> list[str]:
     return list(dict.fromkeys(match[1] for match in _USE.finditer(code)))
 
 
-def profile_header(entries: Iterable[NameEntry], target: Target) -> str:
-    """The text of the header for the inline triggers among these entries."""
+def fill_profiles(text: str, options: Compiling) -> str:
+    """A preprocessed text with the triggers of the ``PROFILE(name)`` that its header lacked.
+
+    Raises
+    ------
+    InstrumentError
+        Such a name is a function's.
+    """
+    if "KPROF_INLINE_" not in text:
+        return text
+    names = dict.fromkeys(match[1] for match in _LEFT.finditer(text))
+    entries = allocate(options.names, names, first_tag=options.first_tag, modifier=Modifier.INLINE)
+    taken = [name for name in names if entries[name].modifier is not Modifier.INLINE]
+    if taken:
+        raise InstrumentError(
+            [f"PROFILE({name}): a function has this name; expected another" for name in taken]
+        )
+    return _LEFT.sub(lambda match: _statement(entries[match[1]], options.target), text)
+
+
+def _statement(entry: NameEntry, target: Target) -> str:
+    statement = target.statement(entry.value) if entry.value and target.plants else ""
+    return f"do {{ {statement} }} while (0)"
+
+
+def profile_header(
+    entries: Iterable[NameEntry], target: Target, digest: bytes | None = None
+) -> str:
+    """The text of the header for the inline triggers among these entries.
+
+    Parameters
+    ----------
+    digest
+        The SHA-256 of the name file, which programs of which a source includes the header then
+        have in them (`kprof.symbols.DIGEST`).
+    """
     inline = [entry for entry in entries if entry.modifier is Modifier.INLINE]
     lines = [
         "/* Made by kprof from the name file; make it again when that has changed. */",
@@ -37,7 +75,14 @@ def profile_header(entries: Iterable[NameEntry], target: Target) -> str:
         lines.append(target.declaration)
     for entry in inline:
         if _C_NAME.fullmatch(entry.name):
-            statement = target.statement(entry.value) if entry.value and target.plants else ""
-            lines.append(f"#define KPROF_INLINE_{entry.name} do {{ {statement} }} while (0)")
+            lines.append(f"#define KPROF_INLINE_{entry.name} {_statement(entry, target)}")
+    if digest is not None:
+        numbers = ",".join(map(str, digest))
+        lines += [
+            "#ifdef __GNUC__",
+            f"extern const unsigned char {DIGEST}[32] __attribute__((__weak__));",
+            f"const unsigned char {DIGEST}[32] = {{{numbers}}};",
+            "#endif",
+        ]
     lines += ["#else", "#define PROFILE(name) do { } while (0)", "#endif", "", "#endif", ""]
     return "\n".join(lines)

@@ -117,7 +117,7 @@ def run(job: Job) -> Outcome:
         write_copies(batch.done, Path(str(job.output)))
     if job.header:
         names = read_names(job.names) if is_there(job.names) else NameFile()
-        write_text(job.header, profile_header(names.entries, target))
+        write_text(job.header, profile_header(names.entries, target, names.sha256()))
     return _outcome(output, batch, job, target)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from kprof.files import cache_folder
 from kprof.instrument.declarations import types_used, without_macros
 from kprof.instrument.functions import Function
 from kprof.instrument.heads import TOKEN
@@ -221,15 +221,9 @@ class Memory:
 
 
 def user_memory() -> Memory | None:
-    """The user's memory: ``$KPROF_CACHE``, else ``kprof`` in the user's cache folder.
-
-    None where that variable is set to nothing.
-    """
-    folder = os.environ.get("KPROF_CACHE")
-    if folder is None:
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = str(Path(caches) / "kprof")
-    return Memory(Path(folder) / "functions.sqlite3") if folder else None
+    """The memory in the user's cache folder; None where there is none."""
+    folder = cache_folder()
+    return Memory(folder / "functions.sqlite3") if folder else None
 
 
 def _key(code: str, spans: Sequence[tuple[int, int]], types: Collection[str]) -> bytes:

@@ -72,6 +72,8 @@ class Target:
         What the user should know where a trigger's address is past `near`.
     reads_memory
         It reads an address, which a program of a host does not have.
+    library
+        The example's source that its programs are linked with, or "".
     cpu
         The processor that it is for.
     """
@@ -88,6 +90,7 @@ class Target:
     symbol_declares: str = ""
     past_near: str = ""
     reads_memory: bool = True
+    library: str = ""
     cpu: Cpu = Cpu()
 
     def statement(self, tag: int) -> str:
@@ -197,6 +200,7 @@ _TARGETS = (
         "kprof_event({tag}u);",
         declares="extern void kprof_event(unsigned);",
         reads_memory=False,
+        library="kprof_ram.c",
     ),
     Target("none", "", reads_memory=False),
 )

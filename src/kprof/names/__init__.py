@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kprof.names.find import find_names
+from kprof.names.find import find_names, project_names
 from kprof.names.grammar import (
     MAX_TAG,
     Modifier,
@@ -39,6 +39,7 @@ __all__ = [
     "find_names",
     "format_names",
     "parse_names",
+    "project_names",
     "read_names",
 ]
 

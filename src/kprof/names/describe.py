@@ -32,7 +32,7 @@ def describe_names(names: NameFile, source: str) -> str:
     parts = [f"{count} {kind}" for kind in KINDS.values() if (count := kinds[kind])]
     parts += [f"{off} without trigger"] if off else []
     used = [entry for entry in names.entries if entry.value]
-    free = max(0, (MAX_TAG - 1 - names.next_value(FIRST_TAG)) // 2 + 1)
+    free = max(0, (names.last_tag - 1 - names.next_value(FIRST_TAG)) // 2 + 1)
     tags = ""
     if used:
         tags = f"tags {min(e.value for e in used)} to {max(names.by_tag)}, "

@@ -24,7 +24,9 @@ files keep a tag each (ours; the paper has one name space):
 - ``#@static kern/tty.c``: the same for its static functions
 - ``#@own name<TAB>kern/tty.c``: the entry `name`, written by hand, is this file's static function
 
-A fourth names tasks for the reports: ``#@task 4099 init`` names the task whose mark is tag 4099.
+``#@tags 4096 32767`` (`kprof.names.store.start_names`) is the range that functions get tags from.
+
+Another names tasks for the reports: ``#@task 4099 init`` names the task whose mark is tag 4099.
 
 Lines end at a line feed only; a carriage return before it is kept and means nothing.
 """
@@ -41,6 +43,8 @@ from kprof.errors import NameFileError
 
 MAX_TAG = 0xFFFF
 _VALUE = re.compile(r"([0-9]+)([=$*!%~^]?|@[0-9]{1,5})")
+
+_RANGE = re.compile(r"^#@tags ([0-9]{1,5}) ([0-9]{1,5})[ \t\r]*$", re.M)
 
 
 class Modifier(enum.Enum):
@@ -159,13 +163,26 @@ class NameFile:
         """The entry of this name, or None."""
         return self.by_name.get(name)
 
+    @cached_property
+    def tag_range(self) -> tuple[int, int] | None:
+        """The first and the last tag that functions get, where the file says it (``#@tags``)."""
+        found = _RANGE.search(self.text)
+        return (int(found[1]), min(int(found[2]), MAX_TAG)) if found else None
+
+    @property
+    def last_tag(self) -> int:
+        """The last tag that may be given."""
+        return self.tag_range[1] if self.tag_range else MAX_TAG
+
     def next_value(self, first_tag: int) -> int:
-        """The value for a name that is not in the file; `first_tag` where no value is in use.
+        """The value for a name that is not in the file; where no value is in use, the first of
+        `tag_range`, or `first_tag`.
 
         It is the next even value past every tag of functions and inline triggers in use, and in
         no range of task marks; the value after an inline trigger's counts as in use. More than
-        65534: there is none left.
+        `last_tag` - 1: there is none left.
         """
+        first_tag = self.tag_range[0] if self.tag_range else first_tag
         marks = sorted(self.task_marks, key=lambda entry: entry.value)
         top = max((e.value for e in self.entries if e.modifier is not Modifier.TASKS), default=0)
         value = (top + 1) // 2 * 2 + 2 if top % 2 else (top + 2 if top else first_tag)

@@ -94,6 +94,30 @@ def allocate_functions(
     return _allocate(Path(path), list(dict.fromkeys(functions)), first_tag, Modifier.FUNCTION)
 
 
+def start_names(path: Path | str, first: int = FIRST_TAG, last: int = MAX_TAG) -> None:
+    """Make an empty name file whose functions get the tags from `first` to `last`.
+
+    Raises
+    ------
+    UsageError
+        It is there already, or these are no such tags.
+    FileAccessError
+        It cannot be written.
+    """
+    if first % 2 or not 2 <= first < last <= MAX_TAG:
+        raise UsageError(
+            f"the tags are to be {first} to {last}; expected an even first one, at least 2, below "
+            f"the last, which is at most {MAX_TAG}"
+        )
+    try:
+        with Path(path).open("x") as stream:
+            stream.write(f"#@tags {first} {last}\n")
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already; remove it, or name another file") from None
+    except OSError as error:
+        raise FileAccessError(explain(path, "write", error)) from error
+
+
 def _allocate(
     path: Path, wanted: Sequence[Function], first_tag: int, modifier: Modifier
 ) -> dict[Function, NameEntry]:
@@ -172,6 +196,7 @@ class _Plan:
         self._entries = dict(names.by_name)
         self._sources: dict[str, str] = {}
         self._next = names.next_value(first_tag)
+        self._last = names.last_tag
 
     def resolve(self, function: Function) -> NameEntry:
         source = self._relative(function.source)
@@ -211,11 +236,11 @@ class _Plan:
         return (start + "".join(f"{line}\n" for line in lines)).encode("utf-8", "surrogateescape")
 
     def _add(self, name: str, source: str, static: bool) -> NameEntry:
-        if self._next > MAX_TAG - 1:
+        if self._next > self._last - 1:
             raise NameFileError(
                 [
                     f"{self._path}: no value is left for {display_name(name)}; expected a highest "
-                    f"value below {MAX_TAG - 2} (remove names, or give high ones lower values)"
+                    f"value below {self._last - 2} (remove names, or give high ones lower values)"
                 ]
             )
         entry = NameEntry(name, self._next, self._modifier, source, static)
