@@ -99,7 +99,6 @@ static struct kprof_stream kprof_streams[KPROF_MARK_COUNT];
 static struct kprof_stream kprof_nobody;    /* of a thread that has not fired an event */
 static struct kprof_stream kprof_strangers; /* of threads without a stream: counted, not stored */
 static KPROF_OWN struct kprof_stream *kprof_mine = &kprof_nobody;
-static KPROF_OWN volatile int kprof_joining; /* its stream is being made, or made anew */
 
 static unsigned long kprof_joined;
 static int kprof_state = KPROF_NEW, kprof_keep;
@@ -152,15 +151,19 @@ void kprof_event(unsigned tag)
     KPROF_SET_SLOT(stream->ram[at & stream->mask], time << 16 | (tag & 0xFFFFU));
 }
 
-static void kprof_store(struct kprof_stream *stream, unsigned tag)
+/* Store whatever the limit says; 0: the event RAM is full. */
+static int kprof_store(struct kprof_stream *stream, unsigned tag)
 {
-    unsigned long at = KPROF_LOAD(stream->next);
+    unsigned long at = KPROF_LOAD(stream->next), end = KPROF_LOAD(kprof_keep) ? ~0UL : kprof_size;
     kprof_u64 time;
 
-    do
+    do {
+        if (at >= end)
+            return 0;
         time = KPROF_NOW() - kprof_start_clock;
-    while (!kprof_take(&stream->next, &at));
+    } while (!kprof_take(&stream->next, &at));
     KPROF_SET_SLOT(stream->ram[at & stream->mask], time << 16 | (tag & 0xFFFFU));
+    return 1;
 }
 
 /* What a ring's counter goes back by: a multiple of the ring, twice of which stays counted. */
@@ -205,6 +208,21 @@ static struct kprof_stream *kprof_join(void)
         KPROF_STORE(stream->ram, (kprof_u64 *)made);
     }
     kprof_mine = stream;
+    return stream;
+}
+
+/* A thread's stream, emptied for this run. */
+static struct kprof_stream *kprof_ready(struct kprof_stream *stream, unsigned long run)
+{
+    if (stream == &kprof_nobody)
+        stream = kprof_join();
+    if (stream != &kprof_strangers && stream->run != run) {
+        stream->look = 0;
+        KPROF_STORE(stream->next, 0UL);
+        KPROF_STORE(stream->away, 0UL);
+        KPROF_STORE(stream->folds, 0UL);
+        KPROF_STORE(stream->run, run);
+    }
     return stream;
 }
 
@@ -260,6 +278,7 @@ static void kprof_look(struct kprof_stream *stream, unsigned tag)
 {
     int state = KPROF_LOAD(kprof_state), saved = errno;
     unsigned long run;
+    sigset_t all, before;
 
     if (state == KPROF_NEW) {
         kprof_at_start();
@@ -271,36 +290,23 @@ static void kprof_look(struct kprof_stream *stream, unsigned tag)
         state = KPROF_RUNNING;
     if (state != KPROF_RUNNING && state != KPROF_FULL)
         return;
-    if (kprof_joining) { /* a signal has come in the middle of that */
-        KPROF_COUNT_UP(kprof_strangers.away);
-        return;
-    }
-    if (stream == &kprof_nobody) {
-        kprof_joining = 1;
-        stream = kprof_join();
-        kprof_joining = 0;
-    }
     run = KPROF_LOAD(kprof_run_number);
-    if (stream != &kprof_strangers && KPROF_LOAD(stream->run) != run) {
-        kprof_joining = 1;
-        stream->look = 0;
-        KPROF_STORE(stream->next, 0UL);
-        KPROF_STORE(stream->away, 0UL);
-        KPROF_STORE(stream->folds, 0UL);
-        KPROF_STORE(stream->run, run);
-        kprof_joining = 0;
+    if (stream == &kprof_nobody || (stream != &kprof_strangers && KPROF_LOAD(stream->run) != run)) {
+        sigfillset(&all); /* an event of a signal comes before or after this */
+        sigprocmask(SIG_BLOCK, &all, &before);
+        stream = kprof_ready(kprof_mine, run);
+        sigprocmask(SIG_SETMASK, &before, (sigset_t *)0);
     }
     if (stream == &kprof_strangers || state == KPROF_FULL) {
         KPROF_COUNT_UP(stream->away);
-    } else if (!KPROF_LOAD(kprof_keep) && KPROF_LOAD(stream->next) >= kprof_size) {
-        KPROF_COUNT_UP(stream->away);
-        kprof_halt(KPROF_FULL);
-        kprof_halted("event RAM full");
     } else {
         if (KPROF_LOAD(stream->next) >= stream->look)
             kprof_look_around(stream);
-        kprof_store(stream, tag);
-        if (KPROF_LOAD(kprof_last_tag) && tag == KPROF_LOAD(kprof_last_tag)) {
+        if (!kprof_store(stream, tag)) {
+            KPROF_COUNT_UP(stream->away);
+            kprof_halt(KPROF_FULL);
+            kprof_halted("event RAM full");
+        } else if (KPROF_LOAD(kprof_last_tag) && tag == KPROF_LOAD(kprof_last_tag)) {
             kprof_halt(KPROF_STOPPED);
             kprof_halted("stop tag");
         } else {
