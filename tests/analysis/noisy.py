@@ -135,7 +135,8 @@ _HOST = r"""
 static unsigned seed = 1, sink;
 static char text[4096], copy[4096];
 static int values[512];
-static unsigned number(void) { return seed = seed * 1103515245u + 12345u, seed >> 8; }
+static unsigned number(void)
+{ seed ^= seed << 13; seed ^= seed >> 17; seed ^= seed << 5; return seed >> 4; }
 static int order(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 static void fill(void)
 { int i; IN(0); for (i = 0; i < 512; i++) values[i] = (int)(number() & 0xffff); OUT(0); }
@@ -170,7 +171,7 @@ static void table(void)
 int main(int argc, char **argv)
 {
     int i;
-    if (argc > 1) seed = (unsigned)atoi(argv[1]);
+    if (argc > 1) seed = (unsigned)atoi(argv[1]) * 2654435761u;
     for (i = 0; i < 4000; i++) { if (number() % 2) packet(); else table(); }
     return sink == 42;
 }
@@ -193,6 +194,6 @@ def host_runs(program: Path, runs: int, seed: int = 1) -> list[MeasuredRun]:
     found = []
     for number in range(runs):
         command = [str(program), str(seed + number)]
-        subprocess.run(command, check=True, timeout=60, env=environment)
+        subprocess.run(command, check=True, timeout=60, env=environment, capture_output=True)
         found.append(measure(open_capture(out), HOST_NAMES))
     return found

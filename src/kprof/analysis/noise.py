@@ -27,8 +27,8 @@ _K = TypeVar("_K")
 
 _COMPONENTS = 32
 _SLOW = 4  # the slowest components, held against the others
-_DRIFTS = 5.0  # times as strong as the others: 1 in 250 of white noise
-_DOUBTFUL = 3.5
+_DRIFTS = 4.0  # times as strong as the others: 1 in 100 of white noise
+_DOUBTFUL = 3.0
 _ALLOWED = 1.5
 _FEWEST = 4  # components without which there is no variance
 _CHOICES = (4, 8, 16, 32)
