@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from kprof.capture import write_banks, write_capture, write_raw
 from kprof.capture.match import with_names
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.cli.main import kprof_command
-from kprof.errors import FileAccessError, KprofError, UsageError
+from kprof.errors import FileAccessError, KprofError, MissingExtraError, UsageError
 from kprof.export.formats import FORMATS
 from kprof.names import parse_names
 
@@ -284,6 +285,28 @@ def test_copies_replace_copies_alone(files: Path) -> None:
     os.link("src/a.c", "made/a.c")
     assert isinstance(invoke(use + " --force", "made").exception, UsageError)
     assert Path("src/a.c").read_text() == SOURCE
+
+
+@pytest.mark.parametrize("mine", ["kernel.names", "kernel.elf", "dump.bin", "src/main.c"])
+def test_a_demonstration_has_a_folder_of_its_own(files: Path, mine: str) -> None:
+    Path("made/src").mkdir(parents=True)
+    if mine != "src/main.c":
+        Path("made/src").rmdir()
+    Path("made", mine).write_bytes(b"lanisr/1024\n")
+    before = state(files)
+    done = invoke("demo -o made --ready-built")
+    assert isinstance(done.exception, UsageError), done.exception
+    assert "is not of an earlier kprof demo" in str(done.exception)
+    assert state(files) == before
+
+
+def test_a_demonstration_without_the_board_begins_nothing(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "machine68k", None)
+    done = invoke("demo -o made --ready-built")
+    assert isinstance(done.exception, MissingExtraError)
+    assert not (files / "made").exists()
 
 
 DASHES = {

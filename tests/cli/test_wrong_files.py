@@ -18,7 +18,7 @@ from tests.capture.traces import capture
 from kprof.capture import Capture, CaptureInfo, open_capture, write_capture, write_raw
 from kprof.capture.match import names_mismatch, with_names
 from kprof.cli.main import kprof_command
-from kprof.errors import CaptureError, KprofError, NameFileError, ProblemsError
+from kprof.errors import BoardError, CaptureError, KprofError, NameFileError, ProblemsError
 from kprof.names import allocate, read_names
 
 PREBUILT = Path(__file__).parents[2] / "examples" / "minikernel" / "prebuilt"
@@ -132,6 +132,16 @@ def test_zeros_past_the_last_line_are_torn(tmp_path: Path) -> None:
     path.write_bytes(b"f/1024\n" + bytes(50) + b"g/1026\n")
     with pytest.raises(NameFileError, match="is no text: byte 7 is zero"):
         read_names(path)
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(("name", "said"), [("cmd.c", "is text"), ("k.gz", "is packed with gzip")])
+def test_no_kernel(name: str, said: str) -> None:
+    pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
+    Path("cmd.c").write_text("int main(void)\n{\n\treturn 0;\n}\n")
+    done = invoke(f"sim {name} --dump out")
+    assert isinstance(done.exception, BoardError)
+    assert f"{name}: {said}; expected an ELF executable" in str(done.exception)
 
 
 @pytest.mark.usefixtures("files")

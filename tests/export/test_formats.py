@@ -325,3 +325,26 @@ def test_help_names_every_format_and_its_reader() -> None:
     for name, form in FORMATS.items():
         assert f"{name}: {form.reader}" in text
     assert "Example:" in text
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_names_that_are_not_utf8(tmp_path: Path, form: str) -> None:
+    """A name file and a file name in Latin-1: every format holds them somehow, and is read."""
+    if form in NEEDS_ARROW:
+        pytest.importorskip("pyarrow")
+    names = parse_names(b"caf\xe9/1024\n\xff/1026=\n".decode("utf-8", "surrogateescape"))
+    source = b"d\xe9mp.bin".decode("utf-8", "surrogateescape")
+    made = Capture.from_events([0, 5, 9], [1024, 1026, 1025], CaptureInfo(source=source))
+    target = tmp_path / "out"
+    export(made, names, form, target)
+    if form in NEEDS_ARROW:
+        import pyarrow.feather
+        import pyarrow.parquet
+
+        read = pyarrow.parquet.read_table if form == "parquet" else pyarrow.feather.read_table
+        table = read(target)
+        assert table.column("function").to_pylist() == ["caf\\udce9"]
+        assert table.schema.metadata[b"kprof.source"] == b"d\\udce9mp.bin"
+    elif form != "pprof":
+        target.read_bytes().decode("utf-8" if not FORMATS[form].binary else "latin-1")
+        assert b"caf" in target.read_bytes()

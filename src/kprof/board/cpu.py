@@ -86,6 +86,21 @@ def _ignore() -> None:
     """Nothing to tell."""
 
 
+def find_musashi() -> Any:
+    """The package that emulates the CPU.
+
+    Raises
+    ------
+    MissingExtraError
+        `machine68k` is not installed.
+    """
+    try:
+        import machine68k
+    except ImportError as error:
+        raise MissingExtraError("the simulated board", "board") from error
+    return machine68k
+
+
 class Cpu:
     """A 68k CPU and `memory_bytes` of memory without wait states from address 0 up.
 
@@ -118,10 +133,7 @@ class Cpu:
 
     def __init__(self, memory_bytes: int, kind: str = "68020") -> None:
         global _open
-        try:
-            import machine68k
-        except ImportError as error:
-            raise MissingExtraError("the simulated board", "board") from error
+        machine68k = find_musashi()
         if _open is not None:
             raise BoardError("another simulated board is open in this process; close it first")
         self._machine: Any = machine68k.Machine(

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kprof.board.eprom import EPROM_BYTES, ERASED, MOST_EPROMS
+from kprof.capture.sniff import is_text
 from kprof.errors import BoardError, FileAccessError
-from kprof.files import explain
+from kprof.files import explain, kind_of
 from kprof.symbols import MAGIC, Symbol, read_symbols
 
 _EM_68K = 4
@@ -65,6 +66,10 @@ def load_kernel(path: Path | str) -> KernelImage:
         raise BoardError(
             f"{path}: {len(data)} bytes and no ELF header; expected an ELF executable for the 68k, "
             f"or an EPROM image of 8..{_MOST_BYTES} bytes"
+        )
+    if kind := kind_of(data) or ("text" if is_text(data, least=16) else None):
+        raise BoardError(
+            f"{path}: is {kind}; expected an ELF executable for the 68k, or an EPROM image"
         )
     return KernelImage(data, (), 0, {})
 

@@ -92,7 +92,7 @@ def open_capture(
             "report and kprof merge take saved statistics, by their ending .json)"
         )
     kind = kind_of(data[:16].tobytes())
-    if not kind and not len(data) % RECORD_BYTES and is_text(data):
+    if not kind and not len(data) % RECORD_BYTES and is_text(data[:4096].tobytes()):
         kind = "text"
     if kind and record_order is None:
         raise CaptureError(

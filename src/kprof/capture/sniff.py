@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"\x89KPD\r\n\x1a\n"
-_LEAST = 100
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127)])
 STATISTICS = b'{"kprof_statistics":'
 
@@ -17,10 +16,10 @@ def is_container(data: NDArray[np.uint8]) -> bool:
     return len(start) > 0 and MAGIC.startswith(start)
 
 
-def is_text(data: NDArray[np.uint8]) -> bool:
-    """Are these bytes text, as no image of a RAM is? Fewer than `_LEAST` tell nothing."""
-    start = data[:4096].tobytes()
-    return len(start) >= _LEAST and not start.translate(None, _PRINTABLE)
+def is_text(data: bytes, least: int = 100) -> bool:
+    """Are these bytes text, as no image of a RAM or ROM is? Fewer than `least` tell nothing."""
+    start = data[:4096]
+    return len(start) >= least and not start.translate(None, _PRINTABLE)
 
 
 def is_statistics(data: NDArray[np.uint8]) -> bool:

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from kprof.analysis.compare import Difference, compare
 from kprof.analysis.measured import measure, with_paths
-from kprof.cli.output import check_output, inputs_of, write_product
+from kprof.cli.output import check_output, inputs_of, say, write_product
 from kprof.cli.source import open_sides
 from kprof.errors import UsageError
 from kprof.report.choose import as_json, in_blocks, trigger_cost
@@ -84,5 +82,5 @@ def _gate(difference: Difference, *, on_change: bool, most: float) -> int:
         return 0
     option = "--fail-on-change" if on_change else f"--fail-above {100 * most:g}%"
     shown = ", ".join(failed[:5]) + (", ..." if len(failed) > 5 else "")
-    click.echo(f"kprof: {option}: {shown}", err=True)
+    say(f"{option}: {shown}")
     return 1

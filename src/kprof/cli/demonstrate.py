@@ -15,6 +15,7 @@ from typing import Any
 from kprof.analysis.calls import timeline
 from kprof.analysis.summary import Summary, summarise
 from kprof.board import minikernel
+from kprof.board.cpu import find_musashi
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import HZ, MD20
 from kprof.board.pty import Pty
@@ -22,8 +23,8 @@ from kprof.board.session import Plan, Session
 from kprof.board.traffic import data_stream
 from kprof.capture.open import open_capture
 from kprof.cli.output import say
-from kprof.errors import BoardError, FileAccessError, KprofError
-from kprof.files import explain, write_text
+from kprof.errors import BoardError, FileAccessError, KprofError, UsageError
+from kprof.files import explain, is_there, read_bytes, write_text
 from kprof.instrument.job import Job
 from kprof.instrument.job import run as run_instrument
 from kprof.names import read_names
@@ -81,6 +82,8 @@ def demonstrate(demo: Demo) -> Iterator[str]:
     KprofError
         A part could not do its work.
     """
+    _check_folder(demo)
+    find_musashi()
     _build(demo)
     names = read_names(demo.names)
     with MD20(load_kernel(demo.kernel), traffic=data_stream(HZ, seed=demo.seed)) as board:
@@ -107,6 +110,18 @@ def demonstrate(demo: Demo) -> Iterator[str]:
     yield "..."
     yield ""
     yield _farewell(demo)
+
+
+def _check_folder(demo: Demo) -> None:
+    """Refuse a folder that holds what has the demonstration's names and is not of one."""
+    made = [demo.names, demo.kernel, demo.dump, demo.folder / "src"]
+    there = [path for path in made if is_there(path, "write")]
+    start = minikernel.seed_names().read_bytes().splitlines()[0]
+    if there and not (demo.names.is_file() and read_bytes(demo.names).startswith(start)):
+        raise UsageError(
+            f"{there[0]}: is there already, and is not of an earlier kprof demo; name a new folder "
+            "(-o FOLDER)"
+        )
 
 
 def _build(demo: Demo) -> None:

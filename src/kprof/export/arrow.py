@@ -67,10 +67,16 @@ def _schema(pa: Any, stream: StepStream) -> Any:
         ("wall_ns", pa.int64()), ("resumed", pa.bool_()),
         ("ended_by", pa.dictionary(pa.int8(), pa.string())),
     ]  # fmt: skip
-    about = {"kprof.source": stream.info.source, "kprof.clock_hz": str(stream.info.clock_hz)}
+    source = _utf8(stream.info.source)
+    about = {"kprof.source": source, "kprof.clock_hz": str(stream.info.clock_hz)}
     if stream.info.started_ns:
         about["kprof.started_ns"] = str(stream.info.started_ns)
     return pa.schema(fields, metadata=about)
+
+
+def _utf8(text: str) -> str:
+    """Text whose bytes may not have been UTF-8, as Arrow wants it; escaped as in csv."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _ledger(stream: StepStream) -> dict[str, str]:
@@ -85,7 +91,7 @@ def _batches(pa: Any, stream: StepStream, schema: Any) -> Iterator[Any]:
     import numpy as np
 
     ns = Scale(stream.info.clock_hz, "ns").column
-    names = pa.array([entry.name for entry in stream.functions], pa.string())
+    names = pa.array([_utf8(entry.name) for entry in stream.functions], pa.string())
     tags = np.array([entry.value for entry in stream.functions], np.uint16)
     endings = pa.array(list(ENDINGS.values()), pa.string())
     places = np.zeros(max(ENDINGS) + 1, np.int8)
