@@ -33,14 +33,24 @@ def read_names(path: Path | str) -> NameFile:
     """
     if str(path) == "-":
         return whole_lines(sys.stdin.buffer.read(), "standard input")[0]
+    return whole_lines(read_shared(path), str(path))[0]
+
+
+def read_shared(path: Path | str) -> bytes:
+    """The bytes of a name file that others may be appending to.
+
+    Raises
+    ------
+    FileAccessError
+        It cannot be read.
+    """
     try:
         with Path(path).open("rb") as stream:
             with contextlib.suppress(OSError):  # a file system without locks can still be read
                 fcntl.flock(stream, fcntl.LOCK_SH)
-            data = stream.read()
+            return stream.read()
     except OSError as error:
         raise FileAccessError(explain(path, "read", error)) from error
-    return whole_lines(data, str(path))[0]
 
 
 def whole_lines(data: bytes, source: str, first_tag: int = FIRST_TAG) -> tuple[NameFile, int]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kprof.errors import FileAccessError, NameFileError, UsageError
-from kprof.files import explain, write_bytes
+from kprof.files import explain, no_text, write_bytes
 from kprof.names.grammar import (
     MAX_TAG,
     Modifier,
@@ -27,7 +27,8 @@ from kprof.names.grammar import (
     check_name,
     display_name,
 )
-from kprof.names.reading import FIRST_TAG, read_names, whole_lines
+from kprof.names.index import NameIndex
+from kprof.names.reading import FIRST_TAG, read_names, read_shared, whole_lines
 
 _VALUE = re.compile("[0-9]+")
 
@@ -132,13 +133,13 @@ def _allocate(
         raise NameFileError(problems)
     with contextlib.suppress(FileAccessError):
         # Most compilations find all their names: no exclusive lock, and a read-only file will do.
-        plan = _Plan(read_names(path), path, first_tag, modifier)
+        plan = _Plan(_read(path), path, first_tag, modifier)
         found = {function: plan.resolve(function) for function in wanted}
         if not plan.appended:
             return found
     try:
         with locked(path) as descriptor:
-            names, keep = whole_lines(_read_all(descriptor), str(path), first_tag)
+            names, keep = _known(_read_all(descriptor), str(path), first_tag)
             plan = _Plan(names, path, first_tag, modifier)
             found = {function: plan.resolve(function) for function in wanted}
             if plan.appended:
@@ -187,13 +188,32 @@ def _write_text(path: Path | str, text: str) -> None:
     write_bytes(path, text.encode("utf-8", "surrogateescape"))
 
 
+def _read(path: Path) -> NameFile | NameIndex:
+    """The name file as it is, which others may be appending to."""
+    return _known(read_shared(path), str(path))[0]
+
+
+def _known(
+    data: bytes, source: str, first_tag: int = FIRST_TAG
+) -> tuple[NameFile | NameIndex, int]:
+    """What is in these bytes of a name file, and how many of them to keep before an append."""
+    if data.endswith(b"\n") and not no_text(data):
+        index = NameIndex.of(data.decode("utf-8", "surrogateescape"))
+        if index is not None:
+            return index, len(data)
+    return whole_lines(data, source, first_tag)
+
+
 class _Plan:
     """What to append to one reading of the file so that every function has its entry."""
 
-    def __init__(self, names: NameFile, path: Path, first_tag: int, modifier: Modifier) -> None:
+    def __init__(
+        self, names: NameFile | NameIndex, path: Path, first_tag: int, modifier: Modifier
+    ) -> None:
         self.appended: list[NameEntry | str] = []
         self._path, self._modifier = path, modifier
-        self._entries = dict(names.by_name)
+        self._names = names
+        self._new: dict[str, NameEntry] = {}
         self._sources: dict[str, str] = {}
         self._next = names.next_value(first_tag)
         self._last = names.last_tag
@@ -202,12 +222,12 @@ class _Plan:
         source = self._relative(function.source)
         candidates = list(_candidates(function.name, source))
         for name in reversed(candidates):
-            entry = self._entries.get(name)
+            entry = self._get(name)
             if entry is not None and _is_that(entry, function, source):
                 unowned = function.static and source and not entry.source
                 return self._claim(entry, source) if unowned else entry
         for name in candidates:
-            if name not in self._entries:
+            if self._get(name) is None:
                 return self._add(name, source, function.static)
         raise NameFileError(
             [
@@ -215,6 +235,9 @@ class _Plan:
                 f"{display_name(source)} is another function's (remove one from the file)"
             ]
         )
+
+    def _get(self, name: str) -> NameEntry | None:
+        return self._new.get(name) or self._names.get(name)
 
     def block(self, text: str) -> bytes:
         """The lines to append to a file that holds `text`."""
@@ -245,7 +268,7 @@ class _Plan:
             )
         entry = NameEntry(name, self._next, self._modifier, source, static)
         self._next += 2
-        self._entries[name] = entry
+        self._new[name] = entry
         self.appended.append(entry)
         return entry
 
@@ -254,7 +277,7 @@ class _Plan:
             return entry
         self.appended.append(f"#@own {entry.name}\t{source}")
         owned = NameEntry(entry.name, entry.value, entry.modifier, source, True)
-        self._entries[entry.name] = owned
+        self._new[entry.name] = owned
         return owned
 
     def _relative(self, source: str) -> str:
