@@ -20,7 +20,8 @@ class Options:
     before anything can switch again. `fair`: the longest suspended goes on. `birth`: a task begins
     with the exit of ``fork``, or with its ``main``. `mark_gap`: at most so long from a switch
     trigger to its mark. `start`, `events`: the first event that is recorded, and how many.
-    `handlers`: the name file marks the interrupts.
+    `handlers`: the name file marks the interrupts. `assembly`: the switch functions hold assembly,
+    a function was not read, and the addresses of marked interrupts are taken.
     """
 
     tasks: int = 4
@@ -42,6 +43,7 @@ class Options:
     indirect: bool = True
     unknown: float = 0.02
     handlers: bool = False
+    assembly: bool = False
     start: int = 0
     events: int = 400
     clock_hz: int = 1_000_000
@@ -88,6 +90,11 @@ class Program:
         self.kinds = {"user": "user", "idle_loop": "idle"}
         self.graph |= {"idle_loop": ["s5", self.switcher], "user": [], "fork_idle": []}
         self.taken = {"op0", "op1"} | {self.own("main", k) for k in range(options.tasks)}
+        self.indirect = {"dispatch"}
+        if options.assembly:
+            self.indirect |= {name.rstrip("$*!") for name in self.switch_names}
+            self.taken |= {"irq0", "irq1"} if options.handlers else set()
+        self.unread = {"s5"} if options.assembly else set()
         self.jumpers = {self.own(name, k) for k in range(options.tasks) for name in JUMPERS}
         self.catchers = {
             self.own(name, k) for k in range(options.tasks) for name in ("main", "try")
@@ -122,8 +129,10 @@ class Program:
         """The call knowledge as the file beside the name file."""
         lines = ["# kprof calls 1"]
         for line, (name, callees) in enumerate(sorted(self.graph.items()), 1):
+            if name in self.unread:
+                continue
             jumps = bool(self.options.longjmp)
-            flags = "a" * (name in self.taken) + "i" * (name == "dispatch")
+            flags = "a" * (name in self.taken) + "i" * (name in self.indirect)
             flags += "n" * name.startswith("exit")
             flags += "s" * (jumps and name in self.catchers)
             flags += "j" * (jumps and name in self.jumpers)
@@ -134,8 +143,9 @@ class Program:
 
     def knowledge(self) -> Knowledge:
         """The call knowledge; interrupts are entered by the machine."""
-        calls = {name: frozenset(callees) for name, callees in self.graph.items()}
-        return Knowledge(calls, frozenset({"dispatch"}), frozenset(self.taken))
+        read = {name: calls for name, calls in self.graph.items() if name not in self.unread}
+        calls = {name: frozenset(callees) for name, callees in read.items()}
+        return Knowledge(calls, frozenset(self.indirect), frozenset(self.taken))
 
 
 def random_options(seed: int, *, marks: bool, known: bool = True, cut: bool = True) -> Options:
@@ -177,6 +187,7 @@ def random_options(seed: int, *, marks: bool, known: bool = True, cut: bool = Tr
         mark_gap=source.choice((0, 0, 3000)),
         unknown=source.choice((0, 0.02)),
         handlers=source.random() < 0.5,
+        assembly=source.random() < 0.3,
         start=source.choice((0, 50, 137, 333)) if cut and style not in ("far", "direct") else 0,
         events=source.choice((60, 400)),
         clock_hz=source.choice((1_000_000, 1_000_000, 10_000_000)),

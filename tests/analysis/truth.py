@@ -103,8 +103,8 @@ class Books:
 class Knowledge:
     """Who can call whom: direct calls by caller, callers through pointers, addresses taken.
 
-    What it does not mention can call and be called by everything; a function that nothing calls
-    and whose address is not taken is entered by the machine (an interrupt).
+    A function that `calls` does not have was not read: it may call whatever has its address taken.
+    One that nothing calls and whose address is not taken is entered by the machine: an interrupt.
     """
 
     calls: dict[str, frozenset[str]]
@@ -113,12 +113,11 @@ class Knowledge:
 
     def can(self, caller: str, callee: str) -> bool:
         """Can `caller` enter `callee`?"""
-        if caller not in self.calls or callee not in self.calls:
+        if callee in self.calls.get(caller, ()):
             return True
-        if callee in self.calls[caller] or (callee in self.taken and caller in self.indirect):
-            return True
-        called = any(callee in names for names in self.calls.values())
-        return not called and callee not in self.taken
+        if callee in self.taken:
+            return caller in self.indirect or caller not in self.calls
+        return not any(callee in names for names in self.calls.values())
 
 
 Row = tuple[Any, ...]
