@@ -11,7 +11,13 @@ from collections.abc import Callable
 
 import pytest
 from tests.analysis import scenarios
-from tests.analysis.harness import MARKS, library, run_of, summary_differences
+from tests.analysis.harness import (
+    MARKS,
+    library,
+    run_kernel,
+    run_of,
+    summary_differences,
+)
 from tests.analysis.kernels import Kernel
 from tests.analysis.programs import Options, random_options
 from tests.analysis.reference import Reference, unwrapped
@@ -64,6 +70,8 @@ def check_reference(seeds: range) -> Counter[bool]:
 
 
 def check_library(seeds: range) -> None:
+    """Certain captures come out as they were; of the others it is said where they are wrong."""
+    silent = 0
     for seed in seeds:
         for marks, known in KINDS:
             kernel = kernel_of(seed, marks, known)
@@ -74,7 +82,12 @@ def check_library(seeds: range) -> None:
                 assert not said, "\n".join([f"{kernel.options}", *said[:10]])
             else:
                 hold_totals(found, kernel)
+                wrong = tells(kernel) and differences(found, kernel.truth)
+                anomalies = run_kernel(kernel, known).summary.anomalies
+                silent += bool(wrong) and not anomalies.ambiguous_switches
         hold_totals(library(kernel := Kernel(seed, random_options(seed, marks=False))), kernel)
+    # A slice that shows nothing of its task is now and then taken wrongly without a word.
+    assert silent <= len(seeds) // 20, f"{silent} of {4 * len(seeds)} captures"
 
 
 def hold_totals(books: Books, kernel: Kernel) -> None:
