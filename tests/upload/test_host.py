@@ -117,6 +117,41 @@ def test_another_base_rate_is_nonsense() -> None:
         )
 
 
+@pytest.mark.parametrize("cut", [0.9, 0.95, 0.98])
+def test_a_line_that_fails_at_the_end_answers_no_longer(cut: float) -> None:
+    clean = SimLine(Agent(RAM))
+    _upload(clean, HostOptions(goodbye=False))
+    line = SimLine(Agent(RAM), faults=Faults(cuts=((cut * clean.now, 1000),)))
+    with pytest.raises(TransferError, match=r"no longer|no new record|does not say the checksum"):
+        _upload(line)
+
+
+@pytest.mark.parametrize("kind", "IRK")
+def test_a_line_that_becomes_noise_is_not_said_to_answer_nonsense(kind: str) -> None:
+    class Noisy(Agent):
+        """From the second request of a kind on it answers with noise, as if at another rate."""
+
+        def _answer(self, request: Request) -> Iterator[bytes]:
+            self.failed = getattr(self, "failed", False) or (
+                self.requests > 1 and request.kind == kind
+            )
+            if self.failed:
+                yield b"\xf8" * 12
+            else:
+                yield from super()._answer(request)
+
+    said = "answers no longer|no new record|does not say the checksum of records"
+    with pytest.raises(TransferError, match=said):
+        _upload(SimLine(Noisy(RAM)))
+
+
+@pytest.mark.parametrize(("delta", "least"), [(False, 0.90), (True, 2.0)])
+def test_the_speed_at_115200_baud_and_16_ms(delta: bool, least: float) -> None:
+    line = SimLine(Agent(run_ram(16384)), latency_s=0.008)
+    _upload(line, HostOptions(delta=delta))
+    assert 81920 * 10 / 115200 / line.now > least
+
+
 def test_an_echo_alone_is_said_to_be_one() -> None:
     with pytest.raises(NoAnswerError, match="only our own requests come back"):
         _upload(SimLine(None, faults=Faults(echo=True)))

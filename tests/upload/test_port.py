@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from pathlib import Path
 
@@ -15,11 +18,14 @@ import pytest
 from tests.upload.agent import Agent
 from tests.upload.peers import open_pty, python_agent
 from tests.upload.rams import run_ram
+from tests.upload.simline import SimLine
 
 from kprof.capture import open_capture
 from kprof.upload import UploadOptions, causes, connect, fetch
 from kprof.upload.failures import NoAnswerError, PortError
+from kprof.upload.memory_session import MemoryOptions, fetch_memory
 from kprof.upload.port import open_port
+from kprof.upload.session import fetch_over
 
 RAM = run_ram(500)
 HOLD = """
@@ -156,20 +162,26 @@ def test_an_upload_over_tcp(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:set(Daemon|Name):DeprecationWarning")  # of pyserial's client
-def test_an_upload_over_a_port_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("low", [(), ("dtr",), ("dtr", "rts")])
+def test_an_upload_over_a_port_server(tmp_path: Path, low: tuple[str, ...]) -> None:
     import serial
     from serial.rfc2217 import PortManager
 
-    class Wired(serial.Serial):  # type: ignore[misc]
-        """A pty has no modem lines."""
+    set_: dict[str, set[bool]] = {"dtr": set(), "rts": set()}
 
-        cts = dsr = ri = cd = rts = dtr = True
+    class Wired(serial.Serial):  # type: ignore[misc]
+        """A pty has no modem lines; these keep what they were set to."""
+
+        cts = dsr = ri = cd = True
+        dtr = property(lambda _: False, lambda _, level: set_["dtr"].add(level))
+        rts = property(lambda _: False, lambda _, level: set_["rts"].add(level))
 
     with python_agent(Agent(RAM)) as name, socket.create_server(("127.0.0.1", 0)) as server:
 
         def forward() -> None:
             peer, _ = server.accept()
             device = Wired(name, 115200, timeout=0.01)
+            set_.update(dtr=set(), rts=set())
 
             class Connection:
                 def write(self, data: bytes) -> None:
@@ -194,11 +206,13 @@ def test_an_upload_over_a_port_server(tmp_path: Path) -> None:
         thread.start()
         url = f"rfc2217://127.0.0.1:{server.getsockname()[1]}"
         try:
-            fetch(url, tmp_path / "dump.bin", UploadOptions())
+            options = UploadOptions(dtr="dtr" not in low, rts="rts" not in low)
+            fetch(url, tmp_path / "dump.bin", options)
         finally:
             stop.set()
             thread.join(10)
     assert open_capture(tmp_path / "dump.bin").records.tobytes() == RAM
+    assert set_ == {line: {line not in low} for line in ("dtr", "rts")}
 
 
 def test_an_echo_is_told_from_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,3 +220,150 @@ def test_an_echo_is_told_from_an_agent(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(NoAnswerError, match="only our own requests come back"):
         fetch("loop://", tmp_path / "dump.bin")
     assert list(tmp_path.iterdir()) == []
+
+
+class ModemLines:
+    """What a driver does: DTR and RTS go up when the device is opened, unless it leaves them."""
+
+    def __init__(self, at_open: int) -> None:
+        self.bits = at_open
+        self.were: set[int] = {at_open}
+        self._ioctl = fcntl.ioctl
+
+    def ioctl(self, descriptor: int, request: int, argument: object = 0, *more: object) -> object:
+        """In the place of `fcntl.ioctl`."""
+        if request == termios.TIOCMGET:
+            return struct.pack("i", self.bits)
+        if request in (termios.TIOCMBIS, termios.TIOCMBIC):
+            assert isinstance(argument, bytes)
+            (bits,) = struct.unpack("I", argument)
+            self.bits = self.bits | bits if request == termios.TIOCMBIS else self.bits & ~bits
+            self.were.add(self.bits)
+            return 0
+        return self._ioctl(descriptor, request, argument, *more)  # type: ignore[call-overload]
+
+
+DTR, RTS = termios.TIOCM_DTR, termios.TIOCM_RTS
+
+
+@pytest.mark.parametrize(
+    ("at_open", "dtr", "rts", "held"),
+    [
+        (DTR | RTS, True, True, DTR | RTS),
+        (0, True, True, 0),  # a driver that leaves them as they are
+        (RTS, True, True, RTS),
+        (DTR | RTS, False, True, RTS),
+        (DTR | RTS, True, False, DTR),
+        (DTR | RTS, False, False, 0),
+    ],
+)
+def test_the_modem_lines_stay_or_are_low(
+    monkeypatch: pytest.MonkeyPatch, at_open: int, dtr: bool, rts: bool, held: int
+) -> None:
+    lines = ModemLines(at_open)
+    with open_pty() as (_, name):
+        monkeypatch.setattr(fcntl, "ioctl", lines.ioctl)
+        with open_port(name, 115200, dtr=dtr, rts=rts):
+            assert lines.bits == held
+        monkeypatch.undo()
+    assert lines.were <= {at_open, at_open & held, held}
+
+
+@pytest.mark.parametrize("form", ["{:>10}\n", "{} minicom root\n", "binary"])
+def test_a_uucp_lock_file_names_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(causes, "_LOCK_FOLDERS", (str(tmp_path / "none"), str(tmp_path)))
+    holder = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with open_pty() as (_, name):
+        lock = tmp_path / f"LCK..{Path(name).name}"
+        number = holder.pid
+        lock.write_bytes(
+            number.to_bytes(4, sys.byteorder) if form == "binary" else form.format(number).encode()
+        )
+        message = _refused(name)
+        assert f"(process {number}) has it, says {lock} (close it" in message
+        holder.communicate(b"\n")
+        with open_port(name, 115200):  # a lock of a process that is gone is none
+            pass
+        for content in (b"", b"0", b"-1", b"x y", b"\0\0\0\0", b"99999999999999999999"):
+            lock.write_bytes(content)
+            with open_port(name, 115200):
+                pass
+
+
+READ = """
+import os, sys, time
+tty = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_another_reader_of_the_port_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "TRIES", 2)
+    with open_pty() as (_, name):
+        reader = subprocess.Popen(
+            [sys.executable, "-c", READ, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == b"open\n"
+        try:
+            with pytest.raises(NoAnswerError) as raised:
+                fetch(name, tmp_path / "dump.bin")
+            lost = causes.explain_lost(name, "returned no data")
+        finally:
+            reader.communicate()
+        named = (
+            f"(process {reader.pid}) has the port open too and takes what comes (close it there)"
+        )
+        assert str(raised.value).startswith("nobody answers: ")
+        assert str(raised.value).endswith(named)
+        assert lost.startswith(f"{name}: cannot be read: ")
+        assert lost.endswith(named)
+        assert "unplugged" in causes.explain_lost(name, "returned no data")
+
+
+@pytest.mark.parametrize(
+    ("tool", "proto", "said"),
+    [
+        ("sz", "kpr1", "the far end sends a file by YMODEM, and no agent answers (--proto ymodem"),
+        ("sb", "kpr1", "the far end sends a file by YMODEM, and no agent answers (--proto ymodem"),
+        ("sx", "kpr1", "the far end sends a file by XMODEM, and no agent answers (--proto xmodem"),
+        ("sz", "xmodem", "the sender sends by YMODEM (sb, sz): its first block is a name (--proto"),
+    ],
+)
+def test_a_sender_at_the_far_end_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, proto: str, said: str
+) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"no {tool} (package lrzsz)")
+    monkeypatch.setattr(connect, "TRIES", 2)
+    (tmp_path / "ram").write_bytes(RAM)
+
+    def take(port: str) -> None:
+        if proto == "kpr1":
+            fetch(port, tmp_path / "dump.bin")
+        else:
+            fetch_memory(port, tmp_path / "dump.bin", MemoryOptions(proto))
+
+    with open_pty() as (board, name):
+        sender = subprocess.Popen(
+            [tool, tmp_path / "ram"], stdin=board, stdout=board, stderr=subprocess.DEVNULL
+        )
+        try:
+            with pytest.raises(NoAnswerError) as raised:
+                take(name)
+        finally:
+            sender.kill()
+            sender.wait()
+    assert str(raised.value).startswith(said)
+
+
+def test_zmodem_s_first_header_is_recognised(tmp_path: Path) -> None:
+    line = SimLine(None)
+    line.prints(0.2, b"MON> sz ram\r\nrz\r**\x18B00000000000000\r\x8a\x11")
+    with pytest.raises(NoAnswerError, match=r"by ZMODEM \(sz\).*type 'sb FILE' instead"):
+        fetch_over(line, tmp_path / "dump.bin")

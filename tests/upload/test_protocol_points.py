@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import select
 import subprocess
@@ -235,3 +236,26 @@ def test_the_host_drops_records_of_a_coding_that_it_does_not_know() -> None:
     done = converse(host.run(), SimLine(Strange(RAW)))
     assert bytes(done.image.data) == RAW
     assert host.link.malformed == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_real_agent_survives_any_bytes(program: Path, ram: Path, seed: int) -> None:
+    """Noise and damaged requests, under gcc's sanitizers; then it still answers."""
+    rng = random.Random(seed)
+    sent = bytearray()
+    while len(sent) < 60_000:
+        kind, numbers = (
+            rng.choice("IRKBQXq~"),
+            [rng.choice((0, 1, 3, 4, 5, 1 << 31, 0xFFFFFFFF))] * 2,
+        )
+        data = bytearray(
+            encode_request(Request(kind, rng.randrange(256), *numbers, rng.randrange(1 << 16)))
+        )
+        if rng.random() < 0.5 or kind == "Q":
+            data[rng.randrange(2, len(data) - 1)] ^= 1 << rng.randrange(8)
+        sent += data if rng.random() < 0.9 else rng.randbytes(rng.randrange(300))
+    done = subprocess.run([program, ram], input=bytes(sent + INFO), capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    bodies = [decode_reply(body) for body in Deframer().feed(done.stdout)]
+    assert isinstance(bodies[-1], Info)
+    assert not [body for body in bodies if isinstance(body, Malformed)]

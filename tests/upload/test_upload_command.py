@@ -63,7 +63,9 @@ def test_it_uploads_and_says_so(tmp_path: Path) -> None:
     [
         (["/dev/ttyNone7", "-o", "{}/x"], 3, "no such port"),
         (["{}", "-o", "{}/x"], 3, "cannot open|is no serial port|not permitted|directory"),
-        (["/dev/ttyNone7"], 2, "Missing option"),
+        (["/dev/ttyNone7"], 2, "no file to write is given; expected -o FILE"),
+        ([], 2, r"no PORT is given; (there are: /dev/|no serial port is there)"),
+        (["-o", "{}/x"], 2, "no PORT is given"),
         (["/dev/ttyNone7", "-o", "{}/x", "--send", r"\x"], 2, "cannot be typed"),
         (["/dev/ttyNone7", "-o", "{}/x", "--base", "0"], 2, "--base"),
     ],

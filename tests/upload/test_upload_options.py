@@ -15,7 +15,7 @@ from kprof.errors import UsageError
 from kprof.upload.protocols import PROTOCOLS
 
 ALWAYS = {"port", "output", "force", "base", "baud", "proto", "verify", "names"}
-ALWAYS |= {"send", "expect", "trace_line", "resume"}
+ALWAYS |= {"send", "expect", "trace_line", "resume", "no_dtr", "no_rts"}
 # By hand, from what the sessions do with them.
 USED = {
     "kpr1": {"raw", "valid_only", "stay"},

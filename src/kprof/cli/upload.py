@@ -8,8 +8,8 @@ from kprof.upload.protocols import PROTOCOLS
 
 
 @click.command("upload")
-@click.argument("port")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The capture file to write.")
+@click.argument("port", required=False)
+@click.option("-o", "--output", metavar="FILE", help="The capture file to write.")
 @click.option("-f", "--force", is_flag=True, help="Replace FILE, or an unfinished upload of it.")
 @click.option("--resume", is_flag=True, help="Go on with an unfinished upload of FILE.")
 @click.option(
@@ -61,12 +61,15 @@ from kprof.upload.protocols import PROTOCOLS
 @click.option("--valid", type=click.IntRange(0), help="Records of the last run.")
 @click.option("--hz", type=click.IntRange(1), default=1_000_000, help="The Profiler's clock.")
 @click.option("--little", is_flag=True, help="hexdump: words of a little-endian board.")
+@click.option("--no-dtr", is_flag=True, help="Hold DTR low: some boards reset on it.")
+@click.option("--no-rts", is_flag=True, help="Hold RTS low.")
 @click.option("--trace-line", metavar="FILE", help="Log every byte that passes, with its time.")
 def command(**options: object) -> None:
     """Fetch the event RAM through the agent on PORT into a capture file.
 
-    PORT is a device or a URL of pyserial (socket://, rfc2217://, loop://). What arrives is checked,
-    asked for again where it is damaged, and kept in FILE.part if the upload cannot be finished.
+    PORT is a device or a URL of pyserial (socket://, rfc2217://, loop://); without it the serial
+    ports of this machine are listed. What arrives is checked, asked for again where it is damaged,
+    and kept in FILE.part if the upload cannot be finished.
 
     In TEXT \\r, \\n, \\t, \\e (escape), \\xHH and \\\\ stand for characters. An option that the
     protocol does not use is refused.

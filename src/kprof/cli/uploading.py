@@ -18,6 +18,7 @@ from kprof.errors import UsageError
 from kprof.files import same_file, spare_foreign, spare_inputs
 from kprof.times import parse_time
 from kprof.upload.ask import fill
+from kprof.upload.causes import explain_ports
 from kprof.upload.host import HostOptions
 from kprof.upload.memory_session import MemoryOptions, fetch_memory
 from kprof.upload.partial import check_output
@@ -82,6 +83,10 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     ------
     KprofError
     """
+    if not options["port"]:
+        raise UsageError(f"no PORT is given; {explain_ports()}")
+    if not options["output"]:
+        raise UsageError("no file to write is given; expected -o FILE")
     check_options(options["proto"], given)
     check_values(options, given)
     _check_files(options)
@@ -140,6 +145,8 @@ def agent_options(options: Mapping[str, Any]) -> UploadOptions:
         names=_names(options),
         resume=options["resume"],
         force=options["force"],
+        dtr=not options["no_dtr"],
+        rts=not options["no_rts"],
     )
 
 
@@ -165,6 +172,8 @@ def memory_options(options: Mapping[str, Any]) -> MemoryOptions:
         names=_names(options),
         resume=options["resume"],
         force=options["force"],
+        dtr=not options["no_dtr"],
+        rts=not options["no_rts"],
     )
 
 

@@ -6,17 +6,18 @@ import errno
 import glob
 import os
 import stat
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+_LOCK_FOLDERS = ("/var/lock", "/run/lock", "/var/spool/lock", "/var/spool/uucp")
 _PATTERNS = ("ttyUSB*", "ttyACM*", "ttyAMA*", "tty.usb*", "cu.usb*", "serial/by-id/*")
 
 
 def explain_open(path: str, code: int, reason: str) -> str:
     """Why `path` could not be opened, from the operating system's error number."""
     if code in (errno.ENOENT, errno.ENOTDIR):
-        found = candidates()
-        hint = f"there are: {', '.join(found)}" if found else "no serial port is there: plugged in?"
-        return f"{path}: no such port ({hint})"
+        return f"{path}: no such port ({explain_ports()})"
     if code in (errno.EACCES, errno.EPERM):
         return f"{path}: not permitted ({_permission_hint(path)})"
     if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK):
@@ -46,16 +47,71 @@ def explain_busy(path: str) -> str:
     holders = holders_of(path)
     if not holders:
         return f"{path}: busy: another program has it (close that, or wait until it is done)"
-    named = ", ".join(f"{name} (process {process})" for process, name in holders)
     hint = "close it, or wait until it is done"
     if any("ModemManager" in name for _, name in holders):
         hint = "ModemManager probes new ports: wait a minute, or set ID_MM_DEVICE_IGNORE by udev"
-    return f"{path}: busy: {named} has it ({hint})"
+    return f"{path}: busy: {_named(holders)} has it ({hint})"
 
 
 def explain_lost(path: str, reason: str) -> str:
-    """The port went away while it was used."""
+    """The port failed while it was used."""
+    readers = explain_readers(path)
+    if readers:
+        return f"{path}: cannot be read: {readers}"
     return f"{path}: the port is gone: {reason} (unplugged, or the far end was closed?)"
+
+
+def explain_readers(path: str) -> str:
+    """Who else has `path` open, and so takes bytes that are missing here; empty: nobody."""
+    holders = holders_of(path)
+    if not holders:
+        return ""
+    return f"{_named(holders)} has the port open too and takes what comes (close it there)"
+
+
+def explain_lock_file(path: str) -> str:
+    """Who has locked `path` with a UUCP lock file (minicom, cu, picocom); empty: nobody."""
+    names = {Path(path).name, Path(os.path.realpath(path)).name}
+    names |= {os.path.realpath(path).removeprefix("/dev/").replace("/", "_")}
+    for folder in _LOCK_FOLDERS:
+        for name in sorted(names):
+            lock = Path(folder) / f"LCK..{name}"
+            process = _process_in(lock)
+            if process is not None and process != os.getpid():
+                holder = _named([(process, _name_of(process))])
+                return f"{path}: busy: {holder} has it, says {lock} (close it, or wait)"
+    return ""
+
+
+def _process_in(lock: Path) -> int | None:
+    """The living process that a lock file names, in digits or as a binary number."""
+    try:
+        content = lock.read_bytes()[:64]
+        words = content.split()
+        binary = len(content) == 4 and not content.strip().isdigit()
+        process = int.from_bytes(content, sys.byteorder) if binary else int(words[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    try:
+        if process > 0:
+            os.kill(process, 0)
+            return process
+    except PermissionError:  # somebody else's
+        return process
+    except (OSError, OverflowError):
+        pass
+    return None
+
+
+def _name_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return "another program"
+
+
+def _named(holders: Iterable[tuple[int, str]]) -> str:
+    return ", ".join(f"{name} (process {process})" for process, name in holders)
 
 
 def explain_stalled(path: str, seconds: float) -> str:
@@ -64,6 +120,12 @@ def explain_stalled(path: str, seconds: float) -> str:
         f"{path}: nothing could be sent for {seconds:.0f} s: the far end holds the line (turn flow "
         "control off there)"
     )
+
+
+def explain_ports() -> str:
+    """Which serial ports there are."""
+    found = candidates()
+    return f"there are: {', '.join(found)}" if found else "no serial port is there: plugged in?"
 
 
 def candidates() -> list[str]:
@@ -85,8 +147,7 @@ def holders_of(path: str) -> list[tuple[int, str]]:
             for descriptor in (process / "fd").iterdir():
                 held = descriptor.stat()
                 if stat.S_ISCHR(held.st_mode) and held.st_rdev == wanted:
-                    name = (process / "comm").read_text().strip()
-                    found.append((int(process.name), name))
+                    found.append((int(process.name), _name_of(int(process.name))))
                     break
         except OSError:
             continue

@@ -12,6 +12,9 @@ FIRST_WAIT_S, MORE_WAIT, LONGEST_WAIT_S = 0.4, 1.4, 1.2
 SETTLE_S = 0.05  # an agent is at its new rate 40 ms after its reply has left
 RATES = range(50, 4_000_001)  # baud
 MAX_CAPACITY = 1 << 24  # records; a RAM of 84 MB
+SENDER_S = 1.0
+ZMODEM = b"**\x18B0"  # how ZMODEM's first header begins
+SOH_STX = b"\1\2"  # how blocks of XMODEM and YMODEM begin, with their number and its complement
 # An agent at another rate counts 48 bytes without a request; the flags end what it has begun.
 WAKE = bytes(64) + b"~~~~"
 
@@ -39,6 +42,7 @@ def connect(link: Link, until: float | None = None) -> Talk[Info]:
         if link.interrupts:
             raise InterruptedUploadError("interrupted while waiting for an answer")
         wait = min(wait * MORE_WAIT, LONGEST_WAIT_S)
+    yield from _refuse_sender(link, called=link.received == received)
     if link.received == received:
         raise NoAnswerError(
             f"nobody answers: {tries} requests, not a byte back (is the agent running, the cable a "
@@ -54,6 +58,27 @@ def connect(link: Link, until: float | None = None) -> Talk[Info]:
         f"begin {_excerpt(link.first_bytes)} (another rate? --base sets it; or the agent is not "
         "started: --send types a command)"
     )
+
+
+def _refuse_sender(link: Link, *, called: bool) -> Talk[None]:
+    """Raise where the far end sends a file: by ZMODEM, or once it is `called` as senders are."""
+    if called:
+        yield from link.write(b"C")
+        until, interrupts = link.now + SENDER_S, link.interrupts
+        while link.now < until and link.interrupts == interrupts:
+            yield from link.listen(until)
+    heard = link.first_bytes
+    if ZMODEM in heard:
+        raise NoAnswerError(
+            "the far end sends a file by ZMODEM (sz), which kprof does not take (stop it there, "
+            "type 'sb FILE' instead, and --proto ymodem here)"
+        )
+    if called and len(heard) > 2 and heard[0] in SOH_STX and heard[1] ^ heard[2] == 0xFF:
+        proto = "xmodem" if heard[1] else "ymodem"
+        raise NoAnswerError(
+            f"the far end sends a file by {proto.upper()}, and no agent answers (--proto {proto} "
+            "takes it)"
+        )
 
 
 def refuse_strange(info: Info) -> None:

@@ -20,6 +20,7 @@ from kprof.upload.wire import (
 )
 
 Answer = Info | End | Check | Rate | Bye | Unknown
+FIRST_BYTES = 1024  # that are looked at where no agent answers
 ANSWER_S = 0.4  # an answer of a few bytes
 LONGEST_TRIP_S = 2.0  # a longer one was a stall
 
@@ -37,6 +38,8 @@ class Link:
         How often the user has asked to stop.
     echoes, malformed
         Requests that came back; sound frames that are no message.
+    first_bytes
+        The first `FIRST_BYTES` that came, whatever they are.
     round_trip_s
         The shortest time from a request to its answer so far; 0 before the first.
     """
@@ -76,8 +79,8 @@ class Link:
         self.now, self.interrupts = heard.now, heard.interrupts
         if not heard.data:
             return None
-        if len(self.first_bytes) < 32:
-            self.first_bytes = (self.first_bytes + heard.data)[:32]
+        if len(self.first_bytes) < FIRST_BYTES:
+            self.first_bytes = (self.first_bytes + heard.data)[:FIRST_BYTES]
         replies: list[Reply] = []
         for body in self._deframer.feed(heard.data):
             reply = decode_reply(body)

@@ -71,6 +71,8 @@ class MemoryOptions:
         A hexadecimal dump's words are as a little-endian board reads them.
     stay
         Leave a gdb stub attached.
+    dtr, rts
+        See `kprof.upload.port.open_port`.
     """
 
     proto: str
@@ -90,6 +92,8 @@ class MemoryOptions:
     resume: bool = False
     force: bool = False
     trace: Callable[[str], None] | None = None
+    dtr: bool = True
+    rts: bool = True
 
     def layout(self, records: int) -> Layout:
         """The layout of so many records."""
@@ -148,7 +152,10 @@ def fetch_memory(
 
     options.check()
     _check_kept(Path(out), options)
-    with open_port(port, options.baud) as line, interrupts_counted() as interrupts:
+    with (
+        open_port(port, options.baud, dtr=options.dtr, rts=options.rts) as line,
+        interrupts_counted() as interrupts,
+    ):
         return fetch_memory_over(line, out, options, progress, interrupts)
 
 

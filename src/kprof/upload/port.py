@@ -2,8 +2,9 @@
 
 A device is opened without becoming the controlling terminal, locked (flock, which keeps out other
 locking programs, and TIOCEXCL, which keeps out all but root), and given back as it was found: its
-settings, and whether closing it drops DTR. A URL (``socket://``, ``rfc2217://``, ``loop://``) is
-pyserial's own affair.
+settings, and whether closing it drops DTR. DTR and RTS stay as the system sets them when it opens
+the device (Linux raises both, before any program has a say), or are lowered at once. A URL
+(``socket://``, ``rfc2217://``, ``loop://``) is pyserial's own affair.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import struct
 import termios
 import time
 from collections.abc import Iterator
@@ -19,12 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from kprof.upload.causes import (
     explain_busy,
+    explain_lock_file,
     explain_lost,
     explain_open,
+    explain_readers,
     explain_stalled,
     explain_url,
 )
-from kprof.upload.failures import PortError
+from kprof.upload.failures import NoAnswerError, PortError, TransferError
 
 if TYPE_CHECKING:
     import serial
@@ -112,8 +116,14 @@ class Port:
 
 
 @contextlib.contextmanager
-def open_port(name: str, baud: int) -> Iterator[Port]:
+def open_port(name: str, baud: int, *, dtr: bool = True, rts: bool = True) -> Iterator[Port]:
     """Open a device or a URL at this rate, 8N1, no flow control; closed when the block ends.
+
+    Parameters
+    ----------
+    dtr, rts
+        False: hold this line low. True: as the system has it once the device is open; of a server,
+        raise it.
 
     Raises
     ------
@@ -122,14 +132,19 @@ def open_port(name: str, baud: int) -> Iterator[Port]:
     """
     if "://" in name:
         _check_url(name)
-        with _opened(name, baud) as device:
+        with _opened(name, baud, dtr=dtr, rts=rts) as device:
             yield Port(name, device)
         return
-    with _held(name), _opened(name, baud) as device:
+    with _held(name, dtr=dtr, rts=rts) as lines, _opened(name, baud, **lines) as device:
         with contextlib.suppress(OSError):
             fcntl.ioctl(device.fileno(), termios.TIOCEXCL)
         try:
             yield Port(name, device)
+        except (NoAnswerError, TransferError) as error:
+            readers = explain_readers(name)
+            if readers:
+                raise type(error)(f"{error}; {readers}") from error
+            raise
         finally:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(device.fileno(), termios.TIOCNXCL)
@@ -153,13 +168,17 @@ def _check_url(url: str) -> None:
 
 
 @contextlib.contextmanager
-def _opened(name: str, baud: int) -> Iterator[Any]:
+def _opened(name: str, baud: int, *, dtr: bool, rts: bool) -> Iterator[Any]:
     import serial
 
     # RFC 2217 has no time limit for writing.
     limit = {} if name.startswith("rfc2217:") else {"write_timeout": WRITE_TIMEOUT_S}
     try:
-        device = serial.serial_for_url(name, baudrate=baud, timeout=_READ_S, **limit)
+        device = serial.serial_for_url(
+            name, baudrate=baud, timeout=_READ_S, do_not_open=True, **limit
+        )
+        device.dtr, device.rts = dtr, rts  # what it sets when it opens
+        device.open()
     except (ValueError, OSError, LookupError, TypeError, termios.error) as error:
         if "://" in name:
             raise PortError(explain_url(name, error)) from error
@@ -173,14 +192,15 @@ def _opened(name: str, baud: int) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _held(path: str) -> Iterator[None]:
-    """Hold a device locked, and give its settings back at the end."""
+def _held(path: str, *, dtr: bool, rts: bool) -> Iterator[dict[str, bool]]:
+    """Hold a device locked, and give its settings back at the end; DTR and RTS as they now are."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError as error:
         message = explain_open(path, error.errno or 0, error.strerror or str(error))
         raise PortError(message) from error
     try:
+        lines = _modem_lines(descriptor, dtr=dtr, rts=rts)
         try:
             saved = termios.tcgetattr(descriptor)
         except termios.error as error:
@@ -190,13 +210,31 @@ def _held(path: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise PortError(explain_busy(path)) from error
+        locked = explain_lock_file(path)
+        if locked:
+            raise PortError(locked)
         try:
-            yield
+            yield lines
         finally:
             with contextlib.suppress(termios.error, OSError):
                 termios.tcsetattr(descriptor, termios.TCSANOW, saved)
     finally:
         os.close(descriptor)
+
+
+def _modem_lines(descriptor: int, *, dtr: bool, rts: bool) -> dict[str, bool]:
+    """Lower the lines that are to be low; how both are then."""
+    low = (0 if dtr else termios.TIOCM_DTR) | (0 if rts else termios.TIOCM_RTS)
+    try:
+        if low:
+            fcntl.ioctl(descriptor, termios.TIOCMBIC, struct.pack("i", low))
+        (bits,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCMGET, bytes(4)))
+    except OSError:  # a pseudo-terminal has none
+        return {"dtr": dtr, "rts": rts}
+    return {
+        "dtr": dtr and bool(bits & termios.TIOCM_DTR),
+        "rts": rts and bool(bits & termios.TIOCM_RTS),
+    }
 
 
 def _reason(error: Exception, code: int) -> str:

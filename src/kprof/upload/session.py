@@ -53,6 +53,8 @@ class UploadOptions:
         Replace an output, or an unfinished upload, that is there.
     trace
         Called with a line of text for everything that passes over the line; None: not.
+    dtr, rts
+        See `kprof.upload.port.open_port`.
     """
 
     host: HostOptions = field(default_factory=HostOptions)
@@ -61,6 +63,8 @@ class UploadOptions:
     resume: bool = False
     force: bool = False
     trace: Callable[[str], None] | None = None
+    dtr: bool = True
+    rts: bool = True
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,10 @@ def fetch(
     from kprof.upload.port import open_port
 
     options = options or UploadOptions()
-    with open_port(port, options.host.base_baud) as line, interrupts_counted() as interrupts:
+    with (
+        open_port(port, options.host.base_baud, dtr=options.dtr, rts=options.rts) as line,
+        interrupts_counted() as interrupts,
+    ):
         return fetch_over(line, out, options, progress, interrupts)
 
 

@@ -142,6 +142,11 @@ class Receiver:
                 return found
             if isinstance(found, Sign) and found.kind == "CAN":
                 raise TransferError("the sender cancelled (start it again)")
+            if isinstance(found, Block) and found.number == 0:
+                raise NoAnswerError(
+                    "the sender sends by YMODEM (sb, sz): its first block is a name (--proto "
+                    "ymodem takes it, or type 'sx FILE' there)"
+                )
             yield from self.stream.quiet(QUIET_S)
         raise NoAnswerError(
             f"no sender in {START_S * self._tries:.0f} s (start it on the board: it sends when "
