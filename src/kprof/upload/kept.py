@@ -77,7 +77,7 @@ def _compare(memory: Memory, read: Reader) -> Talk[tuple[int, int | None]]:
                 break
         else:
             return compared, address
-        compared += fresh.held
+        compared += min(fresh.held, count)  # a command may give some bytes more
     return compared, None
 
 
