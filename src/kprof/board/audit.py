@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kprof.board.md20 import MD20
+from kprof.board.board import Board
 from kprof.names import Modifier, NameFile
 
 _PREFIX = "calls_"
@@ -25,7 +25,7 @@ class CallAudit:
     idle again, after the last stored event.
     """
 
-    def __init__(self, board: MD20) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
         self._symbols = {
             symbol[len(_PREFIX) :].partition(".")[0]: symbol

@@ -15,6 +15,22 @@ from kprof.board.crash import GuestError
 from kprof.board.polling import Polling
 
 CYCLE_CLOCKS = 3
+ERASED = 0xFF
+
+
+def extra_clocks(cpu: str, port_bits: int, wait_states: int) -> tuple[int, int, int]:
+    """What a byte, a word and a long on such a port cost on top of the emulator's times.
+
+    The times of a 68000 and 68010 hold the cycles of a 16-bit bus, of 4 clocks each; those of the
+    others one cycle of 3 clocks for each operand.
+    """
+    native, cycle = (2, 4) if cpu in ("68000", "68010") else (4, CYCLE_CLOCKS)
+    port = port_bits // 8
+    extra = []
+    for size in (1, 2, 4):
+        counted, cycles = -(-size // native), -(-size // min(port, native))
+        extra.append(cycles * wait_states + (cycles - counted) * cycle)
+    return extra[0], extra[1], extra[2]
 
 
 class ByteDevice(Protocol):
@@ -97,6 +113,70 @@ class BytePort:
             self.w8(address + offset, data[offset])
 
 
+class Decoder:
+    """Several byte devices in one page, or one on every second or fourth byte of a wider bus.
+
+    A word is one bus cycle of a 16-bit bus: the byte that no device drives reads 0xFF.
+
+    Parameters
+    ----------
+    parts
+        (first address, distance of the registers, how many, port).
+    """
+
+    def __init__(
+        self, cpu: Cpu, parts: list[tuple[int, int, int, BytePort]], nothing: Nothing
+    ) -> None:
+        self._cpu = cpu
+        self._nothing = nothing
+        self._ports = {
+            base + number * stride: (number, port)
+            for base, stride, registers, port in parts
+            for number in range(registers)
+        }
+
+    def r8(self, address: int) -> int:
+        found = self._ports.get(address)
+        if found is None:
+            return self._missing("R", 0, address, address & ~1)
+        return found[1].r8(found[0])
+
+    def r16(self, address: int) -> int:
+        found = [self._ports.get(address + offset) for offset in (0, 1)]
+        if not any(found):
+            return self._missing("R", 1, address, address) & 0xFF_FFFF
+        high, low = (port[1].r8(port[0]) if port else ERASED for port in found)
+        return high << 8 | low
+
+    def r32(self, address: int) -> int:
+        return self.r16(address) << 16 | self.r16(address + 2)
+
+    def w8(self, address: int, value: int) -> None:
+        found = self._ports.get(address)
+        if found is None:
+            self._missing("W", 0, address, address & ~1)
+        else:
+            found[1].w8(found[0], value)
+
+    def w16(self, address: int, value: int) -> None:
+        found = [self._ports.get(address + offset) for offset in (0, 1)]
+        if not any(found):
+            self._missing("W", 1, address, address)
+        for port, byte in zip(found, value.to_bytes(2, "big"), strict=True):
+            if port:
+                port[1].w8(port[0], byte)
+
+    def w32(self, address: int, value: int) -> None:
+        self.w16(address, value >> 16)
+        self.w16(address + 2, value & 0xFFFF)
+
+    def _missing(self, mode: str, width: int, address: int, word: int) -> int:
+        """The other byte of a device's word is nobody's; anything else is where nothing is."""
+        if word not in self._ports and word + 1 not in self._ports:
+            self._nothing.fault(mode, width, address)
+        return ERASED
+
+
 class WordPort:
     """A 16-bit port: a long is two bus cycles; a byte is half of a word."""
 
@@ -149,19 +229,20 @@ class WordPort:
 
 
 class SlowMemory:
-    """Memory on a 16-bit bus: the CPU's memory behind `wait_states` a bus cycle.
+    """The CPU's memory behind a narrower port, or behind wait states.
 
     Parameters
     ----------
+    extra
+        Clocks that a byte, a word and a long cost on top of what the emulator counts.
     end
         The first address behind it; an access over the end goes to `nothing`.
     """
 
-    def __init__(self, cpu: Cpu, wait_states: int, end: int, nothing: Nothing) -> None:
+    def __init__(self, cpu: Cpu, extra: tuple[int, int, int], end: int, nothing: Nothing) -> None:
         memory = cpu.memory
         self._wait = cpu.wait
-        self._one = wait_states
-        self._two = CYCLE_CLOCKS + 2 * wait_states
+        self._one, self._word, self._two = extra
         self._end = end
         self._fault = nothing.fault
         self._r8, self._r16, self._r32 = memory.r8, memory.r16, memory.r32
@@ -174,7 +255,7 @@ class SlowMemory:
     def r16(self, address: int) -> int:
         if address + 2 > self._end:
             self._fault("R", 1, address)
-        self._wait(self._one)
+        self._wait(self._word)
         return int(self._r16(address))
 
     def r32(self, address: int) -> int:
@@ -190,7 +271,7 @@ class SlowMemory:
     def w16(self, address: int, value: int) -> None:
         if address + 2 > self._end:
             self._fault("W", 1, address)
-        self._wait(self._one)
+        self._wait(self._word)
         self._w16(address, value)
 
     def w32(self, address: int, value: int) -> None:

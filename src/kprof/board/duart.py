@@ -66,6 +66,11 @@ class Duart:
         self._imr = 0
         self._ivr = 0x0F
 
+    @property
+    def vector(self) -> int:
+        """The interrupt vector register."""
+        return self._ivr
+
     def irq(self, now: int) -> bool:
         """Whether the interrupt line is asserted."""
         return bool(self._status(now) & self._imr)

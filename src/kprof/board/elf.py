@@ -1,8 +1,8 @@
 """Kernel images: an ELF file is read into an EPROM image, memory contents and symbols.
 
-A segment goes where its *physical* address says (what an EPROM programmer uses): below 256 KB into
-the EPROM, else straight into RAM, as a monitor's download would. A kernel without anything at
-address 0 gets a reset vector of ours: stack at the top of RAM, start at the ELF's entry.
+A segment goes where its *physical* address says (what an EPROM programmer uses): into the board's
+EPROM, else straight into RAM, as a monitor's download would. A kernel without anything in the EPROM
+gets a reset vector of ours: stack at the top of RAM, start at the ELF's entry.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from kprof.board.eprom import EPROM_BYTES, ERASED, MOST_EPROMS
+from kprof.board.bus import ERASED
+from kprof.board.description import Description, Eprom
 from kprof.capture.sniff import is_text
 from kprof.errors import BoardError, FileAccessError
 from kprof.files import explain, kind_of
@@ -20,7 +21,7 @@ from kprof.symbols import MAGIC, Symbol, read_symbols
 _EM_68K = 4
 _ET_EXEC = 2
 _PT_LOAD = 1
-_MOST_BYTES = MOST_EPROMS * EPROM_BYTES
+_WIDEST = Eprom(bytes=4 * 65_536)
 _MOST_FILE_BYTES = 64 << 20
 
 
@@ -46,8 +47,13 @@ class KernelImage:
     symbols: dict[str, Symbol]
 
 
-def load_kernel(path: Path | str) -> KernelImage:
+def load_kernel(path: Path | str, board: Description | None = None) -> KernelImage:
     """Read an ELF executable for the 68k, or a plain EPROM image (what is no ELF).
+
+    Parameters
+    ----------
+    board
+        Says where the EPROM is; None: at 0, up to four of 64 KB.
 
     Raises
     ------
@@ -57,15 +63,16 @@ def load_kernel(path: Path | str) -> KernelImage:
         It is not for this board; the message says why.
     """
     data = _read(Path(path))
+    eprom = board.eprom if board is not None else _WIDEST
     if data[:4] == MAGIC:
         try:
-            return parse_elf(data, str(path))
+            return parse_elf(data, str(path), eprom)
         except struct.error as error:
             raise BoardError(f"{path}: the ELF file is cut short or damaged ({error})") from error
-    if not 8 <= len(data) <= _MOST_BYTES:
+    if not 8 <= len(data) <= eprom.bytes:
         raise BoardError(
             f"{path}: {len(data)} bytes and no ELF header; expected an ELF executable for the 68k, "
-            f"or an EPROM image of 8..{_MOST_BYTES} bytes"
+            f"or an EPROM image of 8..{eprom.bytes} bytes"
         )
     if kind := kind_of(data) or ("text" if is_text(data, least=16) else None):
         raise BoardError(
@@ -86,7 +93,7 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
+def parse_elf(data: bytes, source: str = "kernel", eprom: Eprom = _WIDEST) -> KernelImage:
     """The image in an ELF file's bytes; raises `BoardError`, or `struct.error` where it is cut."""
     if data[4:6] != b"\x01\x02":
         raise BoardError(f"{source}: not a 32-bit big-endian ELF file; is it built for the 68k?")
@@ -98,7 +105,7 @@ def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
     segment_size, segment_count, section_size, section_count = struct.unpack_from(">4H", data, 42)
     if segment_size < 32 or (section_count and section_size < 40):
         raise BoardError(f"{source}: the ELF header is damaged: its tables have too short entries")
-    eprom: dict[int, bytes] = {}
+    burnt: dict[int, bytes] = {}
     memory: list[tuple[int, bytes]] = []
     for number in range(segment_count):
         at = segments + number * segment_size
@@ -108,13 +115,13 @@ def parse_elf(data: bytes, source: str = "kernel") -> KernelImage:
         content = data[offset : offset + size]
         if len(content) != size:
             raise BoardError(f"{source}: the ELF file is cut short in its segment {number}")
-        if address + size <= _MOST_BYTES:
-            eprom[address] = content
+        if eprom.base <= address and address + size <= eprom.base + eprom.bytes:
+            burnt[address - eprom.base] = content
         else:
             memory.append((address, content))
-    if not eprom and not memory:
+    if not burnt and not memory:
         raise BoardError(f"{source}: nothing to load in it")
-    return KernelImage(_burn(eprom), tuple(memory), entry, dict(read_symbols(data)))
+    return KernelImage(_burn(burnt), tuple(memory), entry, dict(read_symbols(data)))
 
 
 def _burn(segments: dict[int, bytes]) -> bytes:

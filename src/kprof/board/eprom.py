@@ -1,25 +1,26 @@
 """The boot EPROM's socket, with the Profiler between the EPROM and the board.
 
-64 KB on an 8-bit port: a word is read as two bytes, a long as four, in rising addresses, and each
-bus cycle is one select of the Profiler (68020 dynamic bus sizing). On a 16-bit or 32-bit port the
+On an 8-bit port a word is read as two bytes, a long as four, in rising addresses, and each bus
+cycle is one select of the Profiler (68020 dynamic bus sizing). On a 16-bit or 32-bit port the
 EPROMs stand in pairs or fours, selected together, and the lowest address lines are not on their
-sockets: the Profiler, on the first of them, sees ``address >> 1`` or ``address >> 2``, and its data
-is on the first byte of the port. Writes select nothing: an EPROM has no write line.
+sockets: the Profiler, on the first of them, sees ``address >> 1`` or ``address >> 2``, and its
+data is on the first byte of the port. It sees no more address lines than its socket has, and 16
+at most; EPROMs behind the first pair or four have selects of their own. Writes select nothing: an
+EPROM has no write line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kprof.board.bus import CYCLE_CLOCKS
-from kprof.board.cpu import Cpu
+from kprof.board.bus import CYCLE_CLOCKS, ERASED, Nothing
+from kprof.board.cpu import PAGE_BYTES, Cpu
+from kprof.board.description import Eprom
 from kprof.board.polling import Polling
 from kprof.board.profiler import Profiler
 from kprof.errors import BoardError
 
-EPROM_BYTES = 65_536
-MOST_EPROMS = 4
-ERASED = 0xFF
+MOST_LINES_MASK = 0xFFFF
 
 
 class EpromSocket:
@@ -30,17 +31,19 @@ class EpromSocket:
     cpu
         Whose clock stamps the events, and who waits.
     image
-        Contents, up to 65,536 bytes an EPROM; what is missing reads 0xFF.
+        Contents, up to ``eprom.bytes``; what is missing reads 0xFF.
     profiler
         The Profiler on the (first) socket.
-    wait_states
-        Clocks added to a bus cycle.
-    port_bits
-        8, 16 or 32.
-    base
-        Its first address.
+    eprom
+        Where they are, and of what kind.
+    native_bytes
+        Width of the bus in the emulator's instruction times: 2 or 4.
+    cycle_clocks
+        Clocks of a bus cycle without wait states.
     polling
         Gets to know of selects that matter to the Profiler.
+    nothing
+        What answers in the pages behind the last EPROM.
     """
 
     def __init__(
@@ -48,40 +51,40 @@ class EpromSocket:
         cpu: Cpu,
         image: bytes,
         profiler: Profiler,
-        wait_states: int,
-        port_bits: int = 8,
+        eprom: Eprom,
         *,
-        base: int = 0,
+        native_bytes: int = 4,
+        cycle_clocks: int = CYCLE_CLOCKS,
         polling: Polling,
+        nothing: Nothing,
     ) -> None:
-        if port_bits not in (8, 16, 32):
-            raise BoardError(f"an EPROM port of {port_bits} bits; expected 8, 16 or 32")
-        self._width = port_bits // 8
-        room = EPROM_BYTES * self._width
-        if len(image) > room:
+        self._width = eprom.port_bits // 8
+        if len(image) > eprom.bytes:
             raise BoardError(
-                f"an EPROM image of {len(image)} bytes; on a port of {port_bits} bits the board "
-                f"has room for {room}"
+                f"an EPROM image of {len(image)} bytes; on a port of {eprom.port_bits} bits the "
+                f"board has room for {eprom.bytes}"
             )
-        self._image = image + bytes([ERASED]) * (room - len(image))
+        self._image = image + bytes([ERASED]) * (eprom.bytes - len(image))
         self._cpu = cpu
         self._profiler = profiler
-        self._wait = wait_states
-        self._base = base
+        self._wait = eprom.wait_states
+        self._base = eprom.base
+        self._native = native_bytes
+        self._cycle_clocks = cycle_clocks
         self._polling = polling
+        self._fault = nothing.fault
+        self._chip = eprom.chip_bytes
+        self._mask = (eprom.chip_bytes - 1) & MOST_LINES_MASK
         self._ways = {
             False: (self._appending_r8(), self._r16, self._r32),
             True: (self._quiet_r8(), self._quiet_r16, self._quiet_r32),
             None: (self._r8, self._r16, self._r32),
         }
         self._banked = (self._banked_r8(), self._r16, self._r32)
+        # The short ways know one set of EPROMs that fills its pages.
+        self._short = eprom.bytes == self._width * eprom.chip_bytes and not eprom.bytes % PAGE_BYTES
         profiler.changed = self._choose
         self._choose()
-
-    @property
-    def pages(self) -> int:
-        """Pages of 64 KB that it takes."""
-        return self._width
 
     def w8(self, address: int, value: int) -> None:
         """Nothing: an EPROM cannot be written."""
@@ -96,20 +99,21 @@ class EpromSocket:
         """Answer in the shortest way that does all that a select does now."""
         profiler = self._profiler
         way = True if profiler.quiet else False if profiler.plain else None
-        self.r8, self.r16, self.r32 = self._banked if profiler.banked else self._ways[way]
-        self._cpu.map(self._base, self.pages, self)
+        ways = self._banked if profiler.banked else self._ways[way]
+        self.r8, self.r16, self.r32 = ways if self._short else self._ways[None]
+        self._cpu.map(self._base, -(-len(self._image) // PAGE_BYTES), self)
 
     def _appending_r8(self) -> Callable[[int], int]:
         """A byte while all that a select does is to be appended."""
         cpu, profiler, image, base = self._cpu, self._profiler, self._image, self._base
         wait, shift, remaining = self._wait, self._width.bit_length() - 1, self._cpu.remaining
-        selects = profiler.selects
+        mask, selects = self._mask, profiler.selects
         append = selects.append
 
         def r8(address: int) -> int:
             left = remaining.value
             offset = address - base
-            append((cpu.slice_end - left) << 16 | offset >> shift)
+            append((cpu.slice_end - left) << 16 | offset >> shift & mask)
             remaining.value = left - wait
             if len(selects) == profiler.limit:
                 profiler.at_limit()
@@ -131,12 +135,12 @@ class EpromSocket:
         """A byte while the Profiler's banks can be read."""
         image, base, wait, remaining = self._image, self._base, self._wait, self._cpu.remaining
         width, shift = self._width, self._width.bit_length() - 1
-        read, touched = self._profiler.read_bank, self._polling.touched
+        mask, read, touched = self._mask, self._profiler.read_bank, self._polling.touched
 
         def r8(address: int) -> int:
             remaining.value -= wait
             offset = address - base
-            pins = offset >> shift & 0xFFFF
+            pins = offset >> shift & mask
             if pins & 0x8000 and not offset % width:
                 if pins & 0x4000:
                     touched()
@@ -155,13 +159,16 @@ class EpromSocket:
 
     def _quiet(self, offset: int, size: int) -> int:
         cycles = (offset + size - 1) // self._width - offset // self._width + 1
-        self._cpu.wait(cycles * (self._wait + CYCLE_CLOCKS) - CYCLE_CLOCKS)
+        self._cpu.wait(self._extra(cycles, size))
         return int.from_bytes(self._image[offset : offset + size], "big")
 
+    def _extra(self, cycles: int, size: int) -> int:
+        """Clocks on top of the emulator's instruction times."""
+        more = max(cycles - -(-size // self._native), 0)
+        return cycles * self._wait + more * self._cycle_clocks
+
     def _r8(self, address: int) -> int:
-        offset = address - self._base
-        self._polling.touched()
-        return self._cycle(offset // self._width)[offset % self._width]
+        return self._read(address - self._base, 1)
 
     def _r16(self, address: int) -> int:
         return self._read(address - self._base, 2)
@@ -171,20 +178,22 @@ class EpromSocket:
 
     def _read(self, offset: int, size: int) -> int:
         width = self._width
-        self._polling.touched()
+        if offset + size > len(self._image):
+            self._fault("R", size.bit_length() - 1, self._base + offset)
+        if not self._profiler.quiet:
+            self._polling.touched()
         first, last = offset // width, (offset + size - 1) // width
-        data = self._cycle(first)
-        for cycle in range(first + 1, last + 1):
-            self._cpu.wait(CYCLE_CLOCKS)
-            data += self._cycle(cycle)
+        data = b"".join(self._cycle(cycle, cycle - first) for cycle in range(first, last + 1))
+        self._cpu.wait(self._extra(last - first + 1, size))
         start = offset - first * width
         return int.from_bytes(data[start : start + size], "big")
 
-    def _cycle(self, cycle: int) -> bytes:
-        """One bus cycle: the bytes of the port."""
-        cpu = self._cpu
-        answer = self._profiler.select(cycle & 0xFFFF, cpu.now)
-        cpu.wait(self._wait)
+    def _cycle(self, cycle: int, number: int) -> bytes:
+        """One bus cycle, the `number`-th of its instruction: the bytes of the port."""
+        answer = None
+        if cycle < self._chip:
+            behind = number * (self._cycle_clocks + self._wait)
+            answer = self._profiler.select(cycle & self._mask, self._cpu.now + behind)
         start = cycle * self._width
         data = self._image[start : start + self._width]
         return data if answer is None else bytes([answer]) + data[1:]

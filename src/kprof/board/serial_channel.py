@@ -21,6 +21,15 @@ _BAUD_2 = (75, 110, 134, 150, 300, 600, 1200, 2000, 2400, 4800, 1800, 9600, 1920
 class SerialChannel:
     """One channel; `now` is the board's clock count throughout.
 
+    Other chips are made of it, too, by way of `set_rates`, `enable`, `send` and `take`.
+
+    Parameters
+    ----------
+    fifo_bytes
+        Bytes that the receiver holds.
+    keeps_shifted
+        One more waits in its shift register (the 68681); else a byte that comes on top is lost.
+
     Attributes
     ----------
     sent
@@ -33,7 +42,11 @@ class SerialChannel:
         The rates of the next clock select are those of ACR[7] = 1.
     """
 
-    def __init__(self, board_hz: int) -> None:
+    def __init__(
+        self, board_hz: int, *, fifo_bytes: int = FIFO_BYTES, keeps_shifted: bool = True
+    ) -> None:
+        self.fifo_bytes = fifo_bytes
+        self._keeps_shifted = keeps_shifted
         self.sent = bytearray()
         self.lost = self.overwritten = 0
         self.second_set = False
@@ -89,7 +102,7 @@ class SerialChannel:
         """SR: RxRDY 01, FFULL 02, TxRDY 04, TxEMT 08, overrun 10."""
         self._receive(now)
         value = 0x01 if self._fifo else 0
-        if len(self._fifo) == FIFO_BYTES:
+        if len(self._fifo) == self.fifo_bytes:
             value |= 0x02
         if self.tx_ready(now):
             value |= 0x04
@@ -105,12 +118,7 @@ class SerialChannel:
     def read(self, register: int, now: int) -> int:
         """Read register 0 (mode) or 3 (receiver); `status` is register 1."""
         if register == 3:
-            self._receive(now)
-            byte = self._fifo.popleft() if self._fifo else 0
-            if self._fourth is not None:
-                self._fifo.append(self._fourth)
-                self._fourth = None
-            return byte
+            return self.take(now)
         value = self._mode[self._mode_at]
         self._mode_at = 1
         return value
@@ -125,7 +133,39 @@ class SerialChannel:
             self._tx_clocks = self._clocks(value & 15)
         elif register == 2:
             self._command(value)
-        elif self._tx_on:
+        else:
+            self.send(value, now)
+
+    def set_rates(self, receive: int, transmit: int) -> None:
+        """Set the board's clocks of a byte, in each direction."""
+        self._rx_clocks, self._tx_clocks = receive, transmit
+
+    def enable(self, on: bool) -> None:
+        """Turn both directions on, or off with nothing received or waiting to be sent."""
+        self._rx_on = self._tx_on = on
+        if not on:
+            self._fifo.clear()
+            self._fourth = None
+            self._tx_free = 0
+            self._overrun = False
+
+    def take(self, now: int) -> int:
+        """Take the oldest received byte; 0 where there is none."""
+        self._receive(now)
+        byte = self._fifo.popleft() if self._fifo else 0
+        if self._fourth is not None:
+            self._fifo.append(self._fourth)
+            self._fourth = None
+        return byte
+
+    def overrun(self) -> bool:
+        """Whether a byte was lost since the last time; clears the mark."""
+        was, self._overrun = self._overrun, False
+        return was
+
+    def send(self, value: int, now: int) -> None:
+        """Write the holding register."""
+        if self._tx_on:
             if now < self.tx_ready_at:
                 self.sent[-1:] = b""
                 self.overwritten += 1
@@ -163,10 +203,11 @@ class SerialChannel:
             self._arrives += self._rx_clocks
             if not self._rx_on:
                 continue
-            if len(self._fifo) < FIFO_BYTES:
+            if len(self._fifo) < self.fifo_bytes:
                 self._fifo.append(byte)
                 continue
-            if self._fourth is not None:
+            if self._fourth is not None or not self._keeps_shifted:
                 self.lost += 1
                 self._overrun = True
-            self._fourth = byte
+            if self._keeps_shifted:
+                self._fourth = byte

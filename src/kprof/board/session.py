@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kprof.board.audit import CallAudit
-from kprof.board.md20 import HZ, MD20
+from kprof.board.board import Board
 from kprof.board.moments import DAY_S, Moment
 from kprof.board.profiler import CAPACITY, CLOCK_HZ, MOST_CAPACITY, Switch
 from kprof.board.pty import Pty
@@ -26,11 +26,10 @@ from kprof.capture.records import RECORD_BYTES
 from kprof.errors import BoardError, UsageError
 
 UPLOAD_COMMAND = b"u\r"
-AGENT_OUTPUT = 0x80
-_STEP = HZ // 50
+_STEPS_A_SECOND = 50
 _WRAP_TICKS = 1 << 24
-_SETTLE = HZ
-_FAREWELL = HZ // 4  # for what the kernel prints when the host has gone
+_FAREWELL_S = 0.25  # for what the kernel prints when the host has gone
+_SILENCE_S = 2.0  # behind an upload, on the board: it is over
 
 
 @dataclass(frozen=True)
@@ -104,19 +103,20 @@ class Session:
 
     def __init__(
         self,
-        board: MD20,
+        board: Board,
         *,
         line: Pty | None = None,
         console: Callable[[bytes], None] | None = None,
         progress: Callable[[Session], None] | None = None,
     ) -> None:
         self.board = board
+        self._step = board.hz // _STEPS_A_SECOND
         self.recorded_s = 0.0
         self.recorded = self.interrupted = False
         self.audit: CallAudit | None = None
         self._line = line
         self._console = console
-        self._serving = False
+        self._serving = self._heard = False
         self._progress = progress
         self._began = 0
         self._clocks = 0
@@ -130,11 +130,6 @@ class Session:
     def mhz(self) -> float:
         """Millions of the board's clocks that one second of the host has emulated so far."""
         return self._clocks / self._host_s / 1e6 if self._host_s else 0.0
-
-    @property
-    def uploading(self) -> bool:
-        """The kernel says, with its output port, that the agent is serving."""
-        return bool(self.board.duart.output & AGENT_OUTPUT)
 
     def record(self, plan: Plan, *, audit: bool = True) -> bool:
         """Boot, record, leave the switch at READ; whether `plan.events` were reached.
@@ -163,10 +158,10 @@ class Session:
             if audit and self.audit is not None:
                 if not board.profiler.full:
                     board.profiler.turn(Switch.OFF, board.now)
-                self._run(board.now + _SETTLE, to_idle=True)
+                self._run(board.now + board.hz, to_idle=True)
                 self.audit.finish()
         finally:
-            self.recorded_s = self.recorded_s or (board.now - self._began) / HZ
+            self.recorded_s = self.recorded_s or (board.now - self._began) / self.board.hz
             board.profiler.stop_noting()
             board.profiler.turn(Switch.READ, board.now)
         return board.profiler.count >= plan.events
@@ -184,9 +179,9 @@ class Session:
             self.recorded = True
 
         if moment is None:
-            self._run(round(plan.start_s * HZ))
-            self._run(board.now + _SETTLE, to_idle=True)
-        elif not self._came(moment, to_run, round(plan.wait_s * HZ)):
+            self._run(round(plan.start_s * self.board.hz))
+            self._run(board.now + board.hz, to_idle=True)
+        elif not self._came(moment, to_run, round(plan.wait_s * self.board.hz)):
             raise BoardError(
                 f"the moment for RUN, {_said(moment)}, has not come within {plan.wait_s:g} s of "
                 "the board's time: nothing is recorded"
@@ -197,7 +192,7 @@ class Session:
     def _record(self, plan: Plan) -> None:
         """Run until the recording is over."""
         board = self.board
-        profiler, end = board.profiler, self._began + round(plan.seconds * HZ)
+        profiler, end = board.profiler, self._began + round(plan.seconds * self.board.hz)
 
         def off() -> None:
             profiler.turn(Switch.OFF, board.now)
@@ -208,7 +203,7 @@ class Session:
             self._came(plan.until, off, end)
         else:
             self._run(end)
-        self.recorded_s = (board.now - self._began) / HZ
+        self.recorded_s = (board.now - self._began) / self.board.hz
 
     def _came(self, moment: Moment, action: Callable[[], None], limit: int) -> bool:
         """Run to the moment and do the action there; whether it came before clock `limit`.
@@ -232,8 +227,8 @@ class Session:
         if moment.kind == "idle":
             self._run(limit, to_idle=True)
             return board.idle
-        self._run(min(limit, round(moment.seconds * HZ)))
-        return moment.seconds * HZ <= limit
+        self._run(min(limit, round(moment.seconds * self.board.hz)))
+        return moment.seconds * self.board.hz <= limit
 
     def serve(
         self,
@@ -260,22 +255,27 @@ class Session:
         """
         board, line = self.board, self._line
         self._serving = True
-        board.duart.a.feed(command, board.now)
-        served = False
+        if board.console is not None:
+            board.console.feed(command, board.now)
+        served, spoke_at = False, board.now
         moved_at = time.monotonic()
         while not stopped():
-            began, moved = time.monotonic(), self._run(board.now + _STEP)
+            began, moved = time.monotonic(), self._run(board.now + self._step)
             if moved:
-                moved_at = began
-            if self.uploading:
-                served = True
+                moved_at, spoke_at = began, board.now
+            serving = board.serving
+            if serving is None:  # a board without a port for it: the host has spoken, and is silent
+                serving = moved or board.now < spoke_at + _SILENCE_S * board.hz
+                served |= self._heard and not serving
+            if serving:
+                served |= board.serving is not None
             elif served:
-                self._run(board.now + _FAREWELL)
+                self._run(board.now + round(_FAREWELL_S * board.hz))
                 return True
             now = time.monotonic()
             if timeout_s is not None and now > moved_at + timeout_s:
                 return False
-            rest = _STEP / HZ - (now - began)
+            rest = 1 / _STEPS_A_SECOND - (now - began)
             if line is not None and not moved and rest > 0:
                 line.wait(rest)
         return False
@@ -294,7 +294,10 @@ class Session:
             full=profiler.full,
             stale_tail=not profiler.full,
             valid_from=f"{counter} (an event RAM of {profiler.capacity})" if large else counter,
-            metadata={"board": "MD20", **({"event_ram": profiler.capacity} if large else {})},
+            metadata={
+                "board": self.board.description.name,
+                **({"event_ram": profiler.capacity} if large else {}),
+            },
         )
         if self.longest_gap_s:
             info = replace(info, unwrapped=True, stale_tail=False)
@@ -317,7 +320,7 @@ class Session:
                 raise KeyboardInterrupt
             began_s, began = time.perf_counter(), board.now
             try:
-                board.run(min(until, board.now + _STEP), to_idle=to_idle)
+                board.run(min(until, board.now + self._step), to_idle=to_idle)
             finally:
                 moved |= self._flush()
                 self._host_s += time.perf_counter() - began_s
@@ -330,18 +333,22 @@ class Session:
 
     def _flush(self) -> bool:
         """Move bytes between the DUART and the world; whether there were any."""
-        duart = self.board.duart
-        if duart.a.sent and self._console is not None:
-            self._console(bytes(duart.a.sent))
-        duart.a.sent.clear()
-        sent = bytes(duart.b.sent)
-        duart.b.sent.clear()
-        arrived = b""
+        console, upload = self.board.console, self.board.upload
+        if console is not None:
+            if console.sent and self._console is not None:
+                self._console(bytes(console.sent))
+            console.sent.clear()
+        if upload is None:
+            return False
+        sent, arrived = bytes(upload.sent), b""
+        upload.sent.clear()
         if self._line is not None:
             arrived = self._line.exchange(sent)
             if self._serving:  # a host that asks too early would be part of the profile
-                duart.b.feed(arrived, self.board.now)
-        return bool(sent or arrived) or not (duart.a.line_idle and duart.b.line_idle)
+                upload.feed(arrived, self.board.now)
+                self._heard |= bool(arrived)
+        waits = console is not None and not console.line_idle
+        return bool(sent or arrived) or waits or not upload.line_idle
 
 
 def _said(moment: Moment) -> str:

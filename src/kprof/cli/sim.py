@@ -61,10 +61,12 @@ EVENTS = Events()
 @click.option(
     "--eprom-bits",
     type=click.Choice(["8", "16", "32"]),
-    default="8",
-    show_default=True,
-    help="Width of the EPROM's port.",
+    help="Width of the EPROM's port, instead of the board's own.",
 )
+@click.option(
+    "--board", metavar="NAME|FILE.toml", default="md20", show_default=True, help="The board."
+)
+@click.option("--list-boards", is_flag=True, help="Show the boards that come with kprof.")
 @click.option("--manual", is_flag=True, help="Leave it to the host to type the upload command.")
 @click.option("--no-skip", is_flag=True, help="Emulate every turn of every polling loop.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the traffic.")
@@ -82,13 +84,15 @@ def command(
     force: bool,
     names: str | None,
     link: str | None,
-    eprom_bits: str,
+    eprom_bits: str | None,
+    board: str,
+    list_boards: bool,
     manual: bool,
     no_skip: bool,
     seed: int,
     ppm: float,
 ) -> None:
-    """Run a kernel on the simulated 68020 board, with the Profiler in its EPROM socket.
+    """Run a kernel on a simulated 68k board, with the Profiler in its EPROM socket.
 
     The kernel boots, the Profiler is turned to RUN, and when it is full to READ; then the upload
     line is served until the host has the event RAM. What the kernel prints on its console goes to
@@ -104,11 +108,15 @@ def command(
       kprof upload /dev/pts/5 -o dump.bin     (in another terminal, with the pty that sim names)
       kprof sim kernel.elf --dump dump.bin    (no upload)
       kprof sim kernel.elf --dump boot.bin --run-at reset --until idle
+      kprof sim kernel.elf --dump dump.bin --board myboard.toml
     """
     from kprof.board.moments import parse_moment
     from kprof.board.session import Plan
-    from kprof.cli.simulate import Bench, simulate
+    from kprof.cli.simulate import Bench, board_list, simulate
 
+    if list_boards:
+        click.echo(board_list(), nl=False)
+        return
     simulate(
         kernel,
         Plan(
@@ -126,7 +134,8 @@ def command(
             names=names,
             link=link,
             timeout_s=timeout,
-            eprom_bits=int(eprom_bits),
+            board=board,
+            eprom_bits=int(eprom_bits) if eprom_bits else None,
             manual=manual,
             skip=not no_skip,
             seed=seed,

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kprof.board.board import DEFAULT_PHASE, Board
 from kprof.board.crash import GuestError, register_lines
+from kprof.board.description import built_in, find_board
 from kprof.board.elf import load_kernel
-from kprof.board.md20 import DEFAULT_PHASE, HZ, MD20
+from kprof.board.md20 import with_port
 from kprof.board.minikernel import ready_built
 from kprof.board.moments import Moment
 from kprof.board.profiler import CAPACITY, Profiler
@@ -50,8 +52,10 @@ class Bench:
         A link to make to the pty.
     timeout_s
         Give up when nothing has moved on the upload line for so many seconds; 0: never.
+    board
+        Name of a built-in board, or a TOML file.
     eprom_bits
-        Width of the EPROM's port.
+        Width of the EPROM's port; None: what the board says.
     manual
         Do not type the upload command on the console.
     skip
@@ -68,7 +72,8 @@ class Bench:
     names: str | None = None
     link: str | None = None
     timeout_s: float = 600
-    eprom_bits: int = 8
+    board: str = "md20"
+    eprom_bits: int | None = None
     manual: bool = False
     skip: bool = True
     seed: int = 1
@@ -105,16 +110,26 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
             f"{plan.events} events: an upload reads the paper's RAM of {CAPACITY}; a larger one "
             "needs --dump FILE"
         )
+    description = find_board(bench.board)
+    if bench.eprom_bits is not None:
+        description = with_port(description, bench.eprom_bits)
+    if kernel is None and description.name != "MD20":
+        raise UsageError(f"the ready-built kernel is for the MD20; name one for {description.name}")
+    if bench.dump is None and description.upload is None:
+        raise UsageError(
+            f"{description.name} has no [upload] line in {description.source}; use --dump FILE"
+        )
     path = Path(kernel) if kernel else ready_built()[0]
     for run in range(1, bench.runs + 1) if bench.dump is not None else ():
         _writable(bench.dump_of(run), inputs_of([str(path)], [bench.names]), bench.force)
-    image = load_kernel(path)
+    image = load_kernel(path, description)
     names = _names(path, bench.names)
-    profiler = Profiler(HZ, ppm=bench.ppm, phase=DEFAULT_PHASE, capacity=max(CAPACITY, plan.events))
+    hz = description.clock_hz
+    profiler = Profiler(hz, ppm=bench.ppm, phase=DEFAULT_PHASE, capacity=max(CAPACITY, plan.events))
     with contextlib.ExitStack() as stack:
         line = None if bench.dump is not None else stack.enter_context(_line(bench.link))
-        traffic = data_stream(HZ, seed=bench.seed)
-        board = MD20(image, profiler=profiler, traffic=traffic, eprom_bits=bench.eprom_bits)
+        traffic = data_stream(hz, seed=bench.seed)
+        board = Board(description, image, profiler=profiler, traffic=traffic)
         stack.enter_context(board)
         board.polling.on = bench.skip
         meter = stack.enter_context(Meter())
@@ -149,6 +164,13 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
             _say("uploaded")
 
 
+def board_list() -> str:
+    """The built-in boards, a line each."""
+    boards = [(name, find_board(name)) for name in built_in()]
+    width = max(len(name) for name, _ in boards)
+    return "".join(f"{name:{width}}  {board.text}\n" for name, board in boards)
+
+
 def _next(plan: Plan, run: int) -> Plan:
     """The plan of recording number `run`: what is a time after the reset is only for the first."""
     moment = plan.run_at
@@ -176,7 +198,7 @@ def _outcome(session: Session, done: bool, plan: Plan) -> str:
         state += f", it holds fewer than {plan.events} events"
     return (
         f"{state}: {count} events in {session.recorded_s:.3f} s of the board's time, emulated at "
-        f"{session.mhz:.0f} MHz ({session.mhz * 1e6 / HZ:.1f} times a real board)"
+        f"{session.mhz:.0f} MHz ({session.mhz * 1e6 / session.board.hz:.1f} times a real board)"
     )
 
 
