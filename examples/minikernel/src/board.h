@@ -6,8 +6,11 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned long u32;
 
-/* The DUART: byte registers. */
-#define DUART ((volatile u8 *)0x400000)
+/* The DUART: byte registers. (../boards has boards with a name of their own.) */
+#ifndef BOARD_NAME
+#define BOARD_NAME "MD20"
+#define DREG(r) (((volatile u8 *)0x400000)[r])
+#endif
 #define D_MR 0
 #define D_SR 1 /* read: status; write: clock select */
 #define D_CR 2
@@ -50,7 +53,10 @@ struct le_slot {
 #ifndef BUS_SHIFT
 #define BUS_SHIFT 0
 #endif
-#define PROFILER_BANK(b) (*(volatile u8 *)((0xC000UL + (b)) << BUS_SHIFT))
-#define PROFILER_BYTE(i) (*(volatile u8 *)((0x8000UL + (i)) << BUS_SHIFT))
+#ifndef EPROM_BASE
+#define EPROM_BASE 0UL
+#endif
+#define PROFILER_BANK(b) (*(volatile u8 *)(EPROM_BASE + ((0xC000UL + (b)) << BUS_SHIFT)))
+#define PROFILER_BYTE(i) (*(volatile u8 *)(EPROM_BASE + ((0x8000UL + (i)) << BUS_SHIFT)))
 
 #endif

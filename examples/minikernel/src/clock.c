@@ -14,13 +14,17 @@ volatile u32 soft_pending;
 volatile u32 ticks;
 static struct callout callouts[CALLOUTS];
 
+#ifndef OWN_CLOCK
+
 void clock_init(void)
 {
-    DUART[D_ACR] = 0x60; /* timer, from the crystal */
-    DUART[D_CTU] = TIMER_PRELOAD >> 8;
-    DUART[D_CTL] = TIMER_PRELOAD & 0xFF;
-    (void)DUART[D_START];
+    DREG(D_ACR) = 0x60; /* timer, from the crystal */
+    DREG(D_CTU) = TIMER_PRELOAD >> 8;
+    DREG(D_CTL) = TIMER_PRELOAD & 0xFF;
+    (void)DREG(D_START);
 }
+
+#endif
 
 /* The interrupt handler of the timer: short, the rest is left to the soft interrupt. */
 void clock(void)
@@ -34,19 +38,23 @@ void clock(void)
             soft_pending |= SOFT_CLOCK;
 }
 
+#ifndef OWN_CLOCK
+
 /* Level 5: the DUART, for its timer and its channels. */
 void vec0(void)
 {
-    int status = DUART[D_ISR] & duart_mask;
+    int status = DREG(D_ISR) & duart_mask;
 
     COUNT(vec0);
     if (status & ISR_COUNTER) {
-        (void)DUART[D_STOP];
+        (void)DREG(D_STOP);
         clock();
     }
     if (status & (ISR_RXA | ISR_RXB | ISR_TXA))
         duartint(status);
 }
+
+#endif
 
 /* Run the time-outs that are due. */
 void softclock(void)
@@ -69,8 +77,10 @@ void softint(void)
     COUNT(softint);
     soft_pending = 0;
     splx(s);
+#ifndef NO_NET
     if (pending & SOFT_NET)
         ipintr();
+#endif
     if (pending & SOFT_CLOCK)
         softclock();
 }

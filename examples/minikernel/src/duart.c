@@ -9,12 +9,15 @@ int duart_mask;
 
 void duart_init(void)
 {
-    DUART[CH_A + D_SR] = 0xEE; /* 115200 baud from the external clock */
-    DUART[CH_B + D_SR] = 0xEE;
-    DUART[CH_A + D_CR] = 0x05; /* transmitter and receiver on */
-    DUART[CH_B + D_CR] = 0x05;
+    DREG(CH_A + D_SR) = 0xEE; /* 115200 baud from the external clock */
+    DREG(CH_B + D_SR) = 0xEE;
+    DREG(CH_A + D_CR) = 0x05; /* transmitter and receiver on */
+    DREG(CH_B + D_CR) = 0x05;
+#ifdef D_VECTOR
+    DREG(12) = D_VECTOR;
+#endif
     duart_mask = ISR_COUNTER | ISR_RXA | ISR_RXB;
-    DUART[D_ISR] = duart_mask;
+    DREG(D_ISR) = duart_mask;
 }
 
 /* Level 5: a byte has come, or the console can take one. */
@@ -22,16 +25,16 @@ void duartint(int status)
 {
     COUNT(duartint);
     if (status & ISR_RXA)
-        monitor_line(CH_A, DUART[CH_A + D_HR]);
+        monitor_line(CH_A, DREG(CH_A + D_HR));
     if (status & ISR_RXB)
-        monitor_line(CH_B, DUART[CH_B + D_HR]);
+        monitor_line(CH_B, DREG(CH_B + D_HR));
     if (status & ISR_TXA) {
         if (ring_out != ring_in) {
-            DUART[CH_A + D_HR] = ring[ring_out];
+            DREG(CH_A + D_HR) = ring[ring_out];
             ring_out = (ring_out + 1) % RING;
         } else {
             duart_mask &= ~ISR_TXA;
-            DUART[D_ISR] = duart_mask;
+            DREG(D_ISR) = duart_mask;
         }
     }
 }
@@ -46,7 +49,7 @@ void cnputc(int c)
         ring[ring_in] = c;
         ring_in = (ring_in + 1) % RING;
         duart_mask |= ISR_TXA;
-        DUART[D_ISR] = duart_mask;
+        DREG(D_ISR) = duart_mask;
     }
     splx(s);
 }

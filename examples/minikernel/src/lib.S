@@ -4,6 +4,9 @@
         .section .vectors,"a"
         .globl  vectors
 vectors:
+#ifdef OWN_VECTORS
+#include "vectors.h"
+#else
         .rept   28
         .long   panic
         .endr
@@ -12,6 +15,7 @@ vectors:
         .rept   226
         .long   panic
         .endr
+#endif
 
         .text
 | The boot code comes here when the kernel is in RAM; a1 points behind it.
@@ -21,12 +25,26 @@ start:  lea     __bss_end,%a2
         cmpa.l  %a2,%a1
         bcs     1b
         lea     vectors,%a0
+#ifdef NO_VBR
+        suba.l  %a1,%a1                 | a 68000 has its vectors at 0, in RAM here
+        move.w  #255,%d0
+1:      move.l  (%a0)+,(%a1)+
+        dbra    %d0,1b
+#else
         movec   %a0,%vbr                | exceptions must not read the EPROM: they would be events
+#endif
         jmp     kernel_main
 
+#ifdef OWN_CLOCK
+irq1:   movem.l %d0-%d1/%a0-%a1,-(%sp)
+        jsr     vec2
+        bra     interrupt_exit
+#endif
+#ifndef OWN_VECTORS
 irq4:   movem.l %d0-%d1/%a0-%a1,-(%sp)
         jsr     vec1
         bra     interrupt_exit
+#endif
 
 irq5:   movem.l %d0-%d1/%a0-%a1,-(%sp)
         jsr     vec0

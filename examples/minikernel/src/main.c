@@ -4,10 +4,12 @@
 void kernel_main(void)
 {
     duart_init();
+#ifndef NO_NET
     mbuf_init();
     le_init();
+#endif
     start_tasks();
     clock_init();
-    cnputs("minikernel on MD20\r\n");
+    cnputs("minikernel on " BOARD_NAME "\r\n");
     scheduler();
 }

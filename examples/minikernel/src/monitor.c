@@ -31,16 +31,16 @@ int monitor_line(int channel, int c)
 /* The agent's ports. They poll, with all interrupts masked. */
 int kpr_getc(void)
 {
-    while (!(DUART[agent_channel + D_SR] & SR_RX))
+    while (!(DREG(agent_channel + D_SR) & SR_RX))
         ;
-    return DUART[agent_channel + D_HR];
+    return DREG(agent_channel + D_HR);
 }
 
 void kpr_putc(int c)
 {
-    while (!(DUART[agent_channel + D_SR] & SR_TX))
+    while (!(DREG(agent_channel + D_SR) & SR_TX))
         ;
-    DUART[agent_channel + D_HR] = c;
+    DREG(agent_channel + D_HR) = c;
 }
 
 static void select_bank(int b)
@@ -59,7 +59,7 @@ unsigned char kpr_ram(unsigned long record, int byte)
 
 static int rx_waiting(void)
 {
-    return DUART[agent_channel + D_SR] & SR_RX;
+    return DREG(agent_channel + D_SR) & SR_RX;
 }
 
 static void say(const char *text)
@@ -87,7 +87,7 @@ static long stored_events(int *full)
 /* The agent, until the host is done with it. */
 static void serve(long events, int full)
 {
-    static struct kpr_info info = { "MD20", 1000000, 16384, 0, 0, 0, rx_waiting, 0 };
+    static struct kpr_info info = { BOARD_NAME, 1000000, 16384, 0, 0, 0, rx_waiting, 0 };
 
     info.flags = full ? KPR_FULL : 0;
     info.valid = events;
@@ -136,12 +136,12 @@ void upload(void)
 
     agent_channel = CH_B;
     if (events >= 0) {
-        DUART[D_START] = OP_AGENT;
+        DREG(D_START) = OP_AGENT;
         if (command == 'u')
             serve(events, full);
         else
             dump(events);
-        DUART[D_STOP] = OP_AGENT;
+        DREG(D_STOP) = OP_AGENT;
     }
     splx(s);
     cnputs(events >= 0 ? "uploaded\r\n" : "no Profiler in READ\r\n");

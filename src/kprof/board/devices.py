@@ -1,4 +1,4 @@
-"""The devices of a board: its serial chips, timers and Ethernet on the bus and the interrupt lines."""
+"""The devices of a board: serial chips, timers and Ethernet, their bus and interrupt lines."""
 
 from __future__ import annotations
 
