@@ -188,3 +188,12 @@ def test_nothing_of_a_file_steers_the_terminal(tmp_path: Path) -> None:
             assert b"\x1b" not in stream, (arguments, stream)
             assert "\u202e".encode() not in stream, (arguments, stream)
         assert b"Traceback" not in done.stderr, done.stderr.decode()
+
+
+@pytest.mark.usefixtures("files")
+def test_the_report_says_how_many_events_were_lost() -> None:
+    for lost, said in ((None, ""), (0, ""), (1, ", 1 event lost"), (12345, ", 12345 events lost")):
+        info = CaptureInfo(full=True, lost=lost, valid_from="the full flag")
+        write_capture("lost.kpd", Capture.from_events([1, 2], [1024, 1025], info))
+        done = invoke("report lost.kpd --names k.names")
+        assert done.stdout.startswith(f"lost.kpd: 2 events, event RAM full{said} (the full flag)\n")

@@ -45,6 +45,7 @@ def capture_line(summary: Summary) -> str:
     """How many records were used, and why: the report's first line."""
     info = summary.info
     full = ", event RAM full" if info.full else ""
+    full += f", {counted(info.lost, 'event')} lost" if info.lost else ""
     return f"{safe_name(info.source)}: {counted(summary.events, 'event')}{full} ({info.valid_from})"
 
 
