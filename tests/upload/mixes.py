@@ -16,7 +16,7 @@ from kprof.upload.line import converse
 from kprof.upload.wire import CAN_BAUD, CAN_CHECK, CAN_DELTA, CAN_STOP, FULL, Info
 
 SIZES = (1, 64, 300, 1000, 1000, 2500, 4096, 16384)
-# A give-up comes at most so long after the last sound message, two round trips apart.
+# A give-up comes at most so long after the last sound message, three round trips apart.
 GIVE_UP_S = 12.0
 
 
@@ -72,7 +72,7 @@ def check(
         ended = type(error).__name__
         waited = line.clock() - max(EPOCH, host.link.heard_at)
     if ended != "right":
-        assert waited < GIVE_UP_S + 4 * latency, f"seed {seed}: gave up after {waited} s"
+        assert waited < GIVE_UP_S + 6 * latency, f"seed {seed}: gave up after {waited} s"
         if hasattr(host, "image"):
             _resume(host, agent, options, seed)
         return Ended(ended, line.now)
