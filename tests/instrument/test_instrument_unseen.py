@@ -255,3 +255,34 @@ def test_a_nested_function_that_jumps_out_is_listed(
     assert done.stderr.splitlines()[0] == f"kprof: {listed}"
     names = [entry.name for entry in read_names(tmp_path / "k.names").entries]
     assert names == ["f", "f.stays", "main"]
+
+
+@needs_gcc
+def test_the_second_run_sees_every_change_of_source_header_and_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KPROF_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "x.h").write_text("#define NAME(n) n##_one\n")
+    (tmp_path / "x.c").write_text('#include "x.h"\nint NAME(f)(int n)\n{\n    return n;\n}\n')
+
+    def planted(*options: str) -> list[str]:
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        (tmp_path / "k.names").unlink(missing_ok=True)
+        done = instrument(tmp_path, "x.c", "--cc", "gcc", "--strict", *options)
+        assert done.stderr == "kprof: 1 functions of 1 files have triggers\n"
+        known = read_calls(tmp_path / "k.names")
+        assert known is not None
+        names = [entry.name for entry in read_names(tmp_path / "k.names").entries]
+        assert [known.functions[name].signature for name in names] == [f"int {names[0]}(int n)"]
+        return names
+
+    first = (planted(), (tmp_path / "out" / "x.c").read_text())
+    assert (planted(), (tmp_path / "out" / "x.c").read_text()) == first
+    assert first[0] == ["f_one"]
+    (tmp_path / "x.h").write_text("#define NAME(n) n##_other\n")
+    assert planted() == ["f_other"]
+    (tmp_path / "x.h").write_text("#ifndef NAME\n#define NAME(n) n##_third\n#endif\n")
+    assert planted() == ["f_third"]
+    assert planted("-D", "NAME(n)=n##_given") == ["f_given"]
+    (tmp_path / "x.c").write_text('#include "x.h"\nint NAME(g)(int n)\n{\n    return n;\n}\n')
+    assert planted() == ["g_third"]

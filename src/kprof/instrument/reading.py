@@ -2,17 +2,20 @@
 
 What the parser makes of a function depends on its text and on which of its words are types, nothing
 else. The same header functions are in every unit of a project, and the next compilation has nearly
-all functions of the last: their readings are kept in a small data base in the user's cache folder.
-It may be lost, locked, or unwritable; then functions are parsed again.
+all functions of the last: their readings are kept in a data base in the user's cache folder. So is
+what source mode makes of a whole source, while the source and all that it includes stay as they
+are. The data base may be lost, locked, or unwritable; then all is read again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
+import os
+import pickle
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +26,13 @@ from kprof.instrument.heads import TOKEN
 from kprof.instrument.strategy import RETURN
 
 _AT_ONCE = 500
+_FLAGS = {"s": "static", "i": "inline", "v": "returns_nothing", "p": "indirect"}
 _MOST_BYTES = 256 << 20
-_READERS = ("dialect.py", "feed.py", "reading.py", "tree.py", "words.py")
+_READERS = (
+    *("branches.py", "declarations.py", "dialect.py", "facts.py", "feed.py", "functions.py"),
+    *("heads.py", "reading.py", "shadow.py", "source.py", "tree.py", "unit.py", "verify.py"),
+    "words.py",
+)
 
 
 @dataclass(frozen=True)
@@ -189,20 +197,40 @@ class Memory:
 
     def keep(self, readings: Mapping[bytes, Reading]) -> None:
         """Remember these."""
-        rows = [(self._seed + key, json.dumps(astuple(r))) for key, r in readings.items()]
+        rows = [(self._seed + key, _encoded(r)) for key, r in readings.items()]
 
-        def insert(database: sqlite3.Connection) -> list[tuple[bytes, str]]:
+        def insert(database: sqlite3.Connection) -> list[Any]:
             if self._path.stat().st_size > _MOST_BYTES:
                 database.execute("DELETE FROM readings")
+                database.execute("DELETE FROM sources")
             database.executemany("INSERT OR REPLACE INTO readings VALUES (?, ?)", rows)
             database.commit()
             return []
 
         self._use(insert)
 
-    def _use(
-        self, action: Callable[[sqlite3.Connection], list[tuple[bytes, str]]]
-    ) -> list[tuple[bytes, str]]:
+    def recall_source(self, key: bytes) -> Any:
+        """What `keep_source` was given under this key; None where one of its files has changed."""
+        query = "SELECT files, value FROM sources WHERE key = ?"
+        rows = self._use(lambda database: database.execute(query, [self._seed + key]).fetchall())
+        for files, value in rows:
+            if _states(line.partition("\t")[2] for line in files.split("\n")) == files:
+                with contextlib.suppress(Exception):  # whatever a damaged pickle does
+                    return pickle.loads(value)
+        return None
+
+    def keep_source(self, key: bytes, files: Iterable[str], value: object) -> None:
+        """Remember what was made of a source, while these files stay as they are."""
+        row = (self._seed + key, _states(sorted(files)), pickle.dumps(value))
+
+        def insert(database: sqlite3.Connection) -> list[Any]:
+            database.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", row)
+            database.commit()
+            return []
+
+        self._use(insert)
+
+    def _use(self, action: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:
         """What the action gives; nothing where the data base cannot be used."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -212,6 +240,10 @@ class Memory:
                 database.execute(
                     "CREATE TABLE IF NOT EXISTS readings (key BLOB PRIMARY KEY, reading TEXT) "
                     "WITHOUT ROWID"
+                )
+                database.execute(
+                    "CREATE TABLE IF NOT EXISTS sources "
+                    "(key BLOB PRIMARY KEY, files TEXT, value BLOB) WITHOUT ROWID"
                 )
                 return action(database)
             finally:
@@ -234,6 +266,18 @@ def _key(code: str, spans: Sequence[tuple[int, int]], types: Collection[str]) ->
     return digest.digest()
 
 
+def _states(files: Iterable[str]) -> str:
+    """A line for each file: when it was changed, its size, its name."""
+    lines = []
+    for name in files:
+        try:
+            state = os.stat(name)  # noqa: PTH116 - thousands of them
+            lines.append(f"{state.st_mtime_ns}:{state.st_size}\t{name}")
+        except OSError:
+            lines.append(f"missing\t{name}")
+    return "\n".join(lines)
+
+
 def _seed() -> bytes:
     """What tells the readings of this version of kprof from those of others."""
     folder = Path(__file__).parent
@@ -242,6 +286,23 @@ def _seed() -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=4).digest()
 
 
+def _encoded(reading: Reading) -> str:
+    """A reading in a few lines; the names of C have no blanks."""
+    flags = "".join(letter for letter, name in _FLAGS.items() if getattr(reading, name))
+    returns = " ".join(map(str, reading.returns))
+    lists = (reading.calls, reading.mentions, reading.gotos)
+    return "\n".join([reading.name, flags, returns, str(reading.statements), *map(" ".join, lists)])
+
+
 def _decoded(text: str) -> Reading:
-    columns: list[Any] = [tuple(x) if isinstance(x, list) else x for x in json.loads(text)]
-    return Reading(*columns)
+    name, flags, returns, statements, *lists = text.split("\n")
+    calls, mentions, gotos = (tuple(column.split()) for column in lists)
+    return Reading(
+        name,
+        returns=tuple(map(int, returns.split())),
+        statements=int(statements),
+        calls=calls,
+        mentions=mentions,
+        gotos=gotos,
+        **{word: letter in flags for letter, word in _FLAGS.items()},
+    )

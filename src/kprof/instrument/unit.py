@@ -70,6 +70,11 @@ class LineMap:
             "3" in flags.split(),
         )
 
+    def files(self) -> set[str]:
+        """The files that the text was made of, as the preprocessor names them."""
+        names = {file for file, _, _ in self._marks if not file.startswith("<")}
+        return {native(re.sub(r"\\(.)", r"\1", file)) for file in names if file}
+
     def marker(self, offset: int) -> str:
         """The marker that says again where the text at `offset` was written."""
         file, line, flags, start = self._mark(offset)

@@ -10,12 +10,15 @@ stands.
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shutil
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kprof.instrument.branches import Branches
 from kprof.instrument.declarations import Declarations
 from kprof.instrument.edits import Edit, apply_edits
 from kprof.instrument.facts import function_facts, scope_facts
@@ -23,12 +26,14 @@ from kprof.instrument.functions import Function, Unbalanced, matching_brace, nes
 from kprof.instrument.listing import Skipped
 from kprof.instrument.preprocess import Preprocessor
 from kprof.instrument.reading import Memory, NoTree, Reading, disagreement, read_functions
+from kprof.instrument.shadow import encode, shadow_of
 from kprof.instrument.source import Scan
 from kprof.instrument.strategy import RETURN, behind
 from kprof.instrument.syntax import syntax_error
 from kprof.instrument.unit import Unit, scan_unit
 from kprof.names.calls import FunctionFacts
 
+_NO_SHADOW = shadow_of("")
 _MARK = re.compile(r"\bkprof_(?:(here|end)_(\d+)|return)_\b")
 # A macro that makes the head may open the body too, and declare a va_list there: the block in the
 # text is then all but the end of the function.
@@ -101,23 +106,44 @@ class Verifier:
         """Read the functions of a scan, in the preprocessed text where there is one."""
         if self.preprocessor is None:
             return self._as_it_stands(scan)
-        found = self._held_against(scan, path, self.preprocessor)
+        key = self._key(scan, path)
+        known = self.memory.recall_source(key) if self.memory else None
+        if isinstance(known, Verified):
+            remembered = known.scan
+            scan = scan.with_functions(remembered.functions)
+            return replace(known, scan=replace(scan, made=remembered.made, expanded=True))
+        found, files = self._held_against(scan, path, self.preprocessor)
         if found.errors and self.preprocessor.accepts(path):
-            return replace(found, errors=())
+            found = replace(found, errors=())
+        if self.memory and files and not found.errors:
+            scan = replace(found.scan, shadow=_NO_SHADOW, branches=Branches(_NO_SHADOW), ways=())
+            self.memory.keep_source(key, files, replace(found, scan=replace(scan, boundaries=())))
         return found
 
-    def _held_against(self, scan: Scan, path: Path, preprocessor: Preprocessor) -> Verified:
+    def _key(self, scan: Scan, path: Path) -> bytes:
+        """What a source's reading depends on, apart from the files that it includes."""
+        preprocessor = self.preprocessor
+        assert preprocessor is not None
+        how = repr((preprocessor, str(path), str(path.absolute()), str(self.names)))
+        digest = hashlib.blake2b(encode(scan.shadow.raw), digest_size=16)
+        digest.update(how.encode("utf-8", "surrogateescape"))
+        return digest.digest()
+
+    def _held_against(
+        self, scan: Scan, path: Path, preprocessor: Preprocessor
+    ) -> tuple[Verified, set[str]]:
+        """What is known of a scan, and the files that this depends on; none: not only on files."""
         text, said = preprocessor.expand(_probe(scan), path)
         if not text:
             lines = said.strip().splitlines() or ["the preprocessor failed"]
             problem = next((x for x in lines if "error" in x), lines[0])
-            return replace(self._as_it_stands(scan), problem=problem)
+            return replace(self._as_it_stands(scan), problem=problem), set()
         marks = _Marks(text)
         try:
             unit = scan_unit(_MARK.sub(lambda match: " " * len(match[0]), text))
         except Unbalanced:
             problem = "its braces do not match once it is preprocessed"
-            return replace(self._as_it_stands(scan), problem=problem)
+            return replace(self._as_it_stands(scan), problem=problem), set()
         read = unit.read(self.memory)
         true: dict[int, Function] = {}
         made: list[Skipped] = []
@@ -143,7 +169,9 @@ class Verifier:
         true = {brace: function for brace, function in true.items() if brace in functions}
         rest = self._as_it_stands(scan, true.keys(), unit.declarations.types)
         keys = {function.brace: placeholder(brace) for brace, function in true.items()}
-        return Verified(
+        compiler = shutil.which(preprocessor.command[0]) or preprocessor.command[0]
+        files = {str(preprocessor.folder / file) for file in unit.lines.files() - {str(path)}}
+        verified = Verified(
             scan,
             {**rest.readings, **{brace: read[f.brace] for brace, f in true.items()}},
             tuple(made),
@@ -153,6 +181,7 @@ class Verifier:
             tuple(sorted({*rest.errors, *_errors(unit, true, read, path)})),
             (*unit.facts(read, keys, str(path), self.names), *rest.facts),
         )
+        return verified, {compiler, *files}
 
     def _as_it_stands(
         self, scan: Scan, without: Collection[int] = (), types: Collection[str] = ()

@@ -183,8 +183,11 @@ def update_calls(names: Path | str, unit: str, facts: Iterable[FunctionFacts]) -
     path = calls_path(names)
     own = file_of_names(unit, names)
     own_facts: dict[tuple[str, str], FunctionFacts] = {}
+    shown: dict[str, str] = {}
     for item in facts:
-        item = replace(item, file=file_of_names(item.file, names))
+        if item.file not in shown:
+            shown[item.file] = file_of_names(item.file, names)
+        item = replace(item, file=shown[item.file])
         first = own_facts.setdefault((item.name, item.file), item)
         if first is not item:  # in another branch of an #if, or in another block
             both = _together(first, item)
