@@ -26,6 +26,7 @@ versions: tools
 	sh tools/test-versions.sh newest $(PART)
 
 bench: $(VENV)/.dev
+	$(BIN)/pip install --quiet -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
 # The cross compiler and the tools that tests hold kprof against; without them those tests skip.

@@ -3,9 +3,9 @@
     python -m benchmarks.realcode [--units N] [PROJECT ...]
 
 For the projects that tools/fetch-real-code.py has fetched: N units of each, the compiler alone and
-`kprof cc` before it in turn, -O2, processor time (of all processes) so that a busy machine does not
-count. Then both modes' own pace within one process. The ratio to look at is *added*: what kprof
-adds over what the compiler takes; 1.00 is as long again.
+`kprof cc` before it in turn, -O2 -Wall -Wextra, nothing remembered from before, processor time (of
+all processes) so that a busy machine does not count. Then both modes' own pace within one process.
+The ratio to look at is *added*: what kprof adds over what the compiler takes; 1.00 doubles it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,15 +43,20 @@ def processor_seconds(command: Sequence[str], cwd: str) -> float:
 
 def beside_the_compiler(units: Sequence[Unit], folder: Path) -> tuple[float, float]:
     """Return the seconds of the compiler alone, and with kprof before it."""
-    names = folder / "bench.names"
+    names, cache = folder / "bench.names", folder / "cache"
+    os.environ["KPROF_CACHE"] = str(cache)
     prefix = [sys.executable, "-m", "kprof", "cc", "--target", "soft", "--names", str(names), "--"]
     alone = together = 0.0
     for unit in units:
-        command = [unit.compiler, *unit.options, "-w", "-O2", "-c", unit.source]
+        command = [unit.compiler, *unit.options, "-O2", "-Wall", "-Wextra", "-c", unit.source]
         command += ["-o", str(folder / "unit.o")]
         names.unlink(missing_ok=True)
         alone += min(processor_seconds(command, unit.cwd) for _ in range(2))
-        together += min(processor_seconds([*prefix, *command], unit.cwd) for _ in range(2))
+        took = []
+        for _ in range(2):
+            shutil.rmtree(cache, ignore_errors=True)
+            took.append(processor_seconds([*prefix, *command], unit.cwd))
+        together += min(took)
     return alone, together
 
 
@@ -58,10 +64,13 @@ def pace(units: Sequence[Unit], folder: Path) -> tuple[int, float, int, float]:
     """Return preprocessed lines and seconds of compiler mode, lines and seconds of source mode."""
     from kprof.instrument.compiler_settings import Compiling
     from kprof.instrument.planting import instrument_unit
+    from kprof.instrument.preprocess import Preprocessor, preprocessing
     from kprof.instrument.shadow import decode
     from kprof.instrument.source import plant, scan_source
     from kprof.instrument.targets import find_target
+    from kprof.instrument.verify import Verifier
 
+    os.environ["KPROF_CACHE"] = ""
     target = find_target("soft")
     names = folder / "pace.names"
     lines, took, source_lines, source_took = 0, 0.0, 0, 0.0
@@ -76,7 +85,8 @@ def pace(units: Sequence[Unit], folder: Path) -> tuple[int, float, int, float]:
         took += time.process_time() - start
         lines += text.count("\n")
         start = time.process_time()
-        scan = scan_source(raw, unit.source)
+        how = Preprocessor(preprocessing([unit.compiler, *unit.options]), Path(unit.cwd))
+        scan = Verifier(how, names).verify(scan_source(raw, str(unit.path)), unit.path).scan
         plant(scan, {brace: 1024 + 2 * at for at, brace in enumerate(scan.functions)}, target)
         source_took += time.process_time() - start
         source_lines += raw.count("\n")

@@ -27,23 +27,17 @@ from kprof.instrument.words import (
     ASM_WORDS,
     ATTRIBUTE_WORDS,
     DROPPED_WORDS,
-    INTEGER_TYPES,
+    OF_ASSEMBLY,
+    OPERANDS,
     PLAIN_TOKENS,
-    REAL_TYPES,
     STORAGE,
     TYPE_ARGUMENT,
     TYPE_CALLS,
     TYPE_WORDS,
 )
 
-_OPERANDS = frozenset(
-    "ID RPAREN RBRACKET RBRACE PLUSPLUS MINUSMINUS STRING_LITERAL INT_CONST_DEC CHAR_CONST".split()  # noqa: SIM905
-)
 _BEFORE_STATEMENT = frozenset(["SEMI", "LBRACE", "RBRACE", "COLON", "START", "RPAREN", "ELSE"])
 _IMPLICIT = frozenset(["REGISTER", "STATIC", "AUTO", "EXTERN", "CONST", "VOLATILE", "INLINE"])
-_OF_ASSEMBLY = frozenset(
-    "volatile __volatile __volatile__ inline __inline __inline__ goto".split()  # noqa: SIM905
-)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _DECLARES = TYPE_WORDS | STORAGE | {"struct", "union", "enum", "typedef", "static", "__auto_type"}
 
@@ -154,12 +148,20 @@ class Filter:
     def drop(self, at: int, _: int) -> int:
         return at + 1
 
+    def drop_specifier(self, at: int, end: int) -> int:
+        """A word of C23 before a type; in older C it may be the name of anything."""
+        if at + 1 < end and _is_word(self._words[at + 1]):
+            return at + 1
+        return self._name(at, end)
+
     def drop_call(self, at: int, end: int) -> int:
-        return self.behind_group(at + 1, end) if self.is_group(at + 1, end) else at + 1
+        if self.is_group(at + 1, end):
+            return self.behind_group(at + 1, end)
+        return at + 1 if self._words[at].startswith("_") else self._name(at, end)
 
     def assembler(self, at: int, end: int) -> int:
         at += 1
-        while at < end and self._words[at] in _OF_ASSEMBLY:
+        while at < end and self._words[at] in OF_ASSEMBLY:
             at += 1
         if at < end and self._words[at] in "({":
             behind = self.behind_group(at, end)
@@ -173,14 +175,6 @@ class Filter:
             return self.behind_group(at + 1, end)
         if self._words[at] != "_Atomic":
             self._put("ID", self._words[at], at)
-        return at + 1
-
-    def an_int(self, at: int, _: int) -> int:
-        self._put("INT", "int", at)
-        return at + 1
-
-    def a_double(self, at: int, _: int) -> int:
-        self._put("DOUBLE", "double", at)
         return at + 1
 
     def enum(self, at: int, end: int) -> int:
@@ -337,7 +331,7 @@ class Filter:
     def _is_prefix(self) -> bool:
         """Does an operator here have nothing on its left: is what stands there at most a cast?"""
         if self._last != "RPAREN":
-            return self._last not in _OPERANDS
+            return self._last not in OPERANDS
         before = self.out[-2].value if len(self.out) > 1 else ""
         if before != "*" and before not in TYPE_WORDS and before not in self._typedefs:
             return False
@@ -354,7 +348,7 @@ class Filter:
 
     def caret(self, at: int, end: int) -> int:
         following = self._words[at + 1] if at + 1 < end else ""
-        if self._last in _OPERANDS and not (self._last == "RPAREN" and following == "{"):
+        if self._last in OPERANDS and not (self._last == "RPAREN" and following == "{"):
             self._put("XOR", "^", at)
             return at + 1
         if self._last in ("LPAREN", "TIMES") and following and following not in "({":
@@ -384,12 +378,11 @@ class Filter:
 
 _SPECIAL: dict[str, Callable[[Filter, int, int], int]] = {
     **dict.fromkeys(DROPPED_WORDS, Filter.drop),
+    **dict.fromkeys(("constexpr", "thread_local"), Filter.drop_specifier),
     **dict.fromkeys(ATTRIBUTE_WORDS, Filter.drop_call),
     **dict.fromkeys(("_Static_assert", "static_assert", "_Pragma"), Filter.drop_call),
     **dict.fromkeys(ASM_WORDS, Filter.assembler),
     **dict.fromkeys(TYPE_CALLS, Filter.type_call),
-    **dict.fromkeys(INTEGER_TYPES, Filter.an_int),
-    **dict.fromkeys(REAL_TYPES, Filter.a_double),
     **dict.fromkeys(ALIASES, Filter.alias),
     **dict.fromkeys(TYPE_ARGUMENT, Filter.type_argument),
     "__label__": Filter.local_labels,

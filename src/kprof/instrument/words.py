@@ -109,19 +109,30 @@ ALIASES = {
     **dict.fromkeys(("__restrict", "__restrict__"), "restrict"),
     **dict.fromkeys(("__signed", "__signed__"), "signed"),
     **dict.fromkeys(("_Alignof", "alignof", "__alignof__", "__alignof"), "sizeof"),
+    **dict.fromkeys(("__auto_type", "__int128", "__int128_t", "__builtin_va_list"), "int"),
+    **dict.fromkeys(
+        """
+        _Float16 _Float32 _Float64 _Float128 _Float32x _Float64x __float128 __float80 __ibm128
+        __bf16 __fp16 _Decimal32 _Decimal64 _Decimal128
+        """.split(),  # noqa: SIM905
+        "double",
+    ),
 }
-"""Other spellings of keywords; an alignment is a constant as a size is."""
+"""Other spellings of keywords, or words that are to the parser as one of them is."""
 
-INTEGER_TYPES = frozenset({"__auto_type", "__int128", "__int128_t", "__builtin_va_list"})
-REAL_TYPES = frozenset(
-    """
-    _Float16 _Float32 _Float64 _Float128 _Float32x _Float64x __float128 __float80 __ibm128
-    __bf16 __fp16 _Decimal32 _Decimal64 _Decimal128
-    """.split()  # noqa: SIM905
+OPERANDS = frozenset(
+    "ID RPAREN RBRACKET RBRACE PLUSPLUS MINUSMINUS STRING_LITERAL INT_CONST_DEC CHAR_CONST".split()  # noqa: SIM905
 )
+"""What an operand may end with, in pycparser's names."""
+
+OF_ASSEMBLY = frozenset(
+    "volatile __volatile __volatile__ inline __inline __inline__ goto".split()  # noqa: SIM905
+)
+"""What may stand between ``asm`` and its parentheses."""
+
 DROPPED_WORDS = frozenset(
     """
-    __extension__ _Noreturn _Thread_local __thread thread_local constexpr
+    __extension__ _Noreturn _Thread_local __thread
     _Complex __complex__ __complex _Imaginary __real__ __imag__ __real __imag
     __cdecl __stdcall __fastcall __thiscall __ptr32 __ptr64 __unaligned __forceinline
     _Nonnull _Nullable _Null_unspecified __block _Sat __seg_fs __seg_gs
