@@ -1,7 +1,7 @@
 """How fast the simulated board is, beside a real one and beside the emulator alone.
 
 Three kinds of kernels: the example kernel, one that does nothing but call small functions with
-triggers (30 clocks an event), and one that computes and calls a function every 2,000 clocks. The
+triggers (30 clocks an event), and one that computes and calls a function every 900 clocks. The
 last two are measured while they record, and for as long again behind it, with the RAM full.
 
 Emulation is measured in processor time of the host, uploads in real time.

@@ -24,7 +24,27 @@ void main(void) { D(2) = D(10) = 5; TAG(1024); wait(10000); TAG(1025); }
 """,
     "time-out in memory": """
 volatile long n = 10000;
-void main(void) { D(2) = 5; TAG(1024); while (!(D(1) & 1)) if (!n--) break; TAG(1025); }
+void main(void) { D(10) = 5; TAG(1024); while (!(D(9) & 1)) if (!n--) break; TAG(1025); }
+""",
+    "time-out in memory alone": """
+long n = 10000, one = 1;
+void main(void)
+{
+    D(2) = 5;
+    TAG(1024);
+    asm volatile("1: subq.l #1,n; beq 2f; add.l #0,one; btst #0,0x400009; beq 1b; 2:" ::: "memory");
+    TAG(1025);
+}
+""",
+    "memory that goes back and forth": """
+long n = 1;
+void main(void)
+{
+    D(1) = 0x44, D(2) = 5, D(3) = 65;
+    asm volatile("1: neg.l n; tst.l n; neg.l n; btst #3,0x400001; beq 1b" ::: "memory");
+    TAG(1024);
+    if (n == 1) TAG(1026);
+}
 """,
     "two registers": """
 void main(void)

@@ -85,6 +85,14 @@ def test_a_crash_before_run_leaves_no_dump(tmp_path: Path) -> None:
 
 
 @needs_cross
+def test_a_crash_without_a_dump_says_what_would_have_kept_it(tmp_path: Path) -> None:
+    kernel = built(tmp_path, 1000, 'asm("illegal");')
+    result = sim(kernel, "--run-at", "reset")
+    assert "illegal instruction" in str(result.exception)
+    assert "2004 events were recorded; --dump FILE would keep them" in result.stderr
+
+
+@needs_cross
 def test_a_masked_stop_is_an_end_with_the_dump(tmp_path: Path) -> None:
     kernel, dump = built(tmp_path, 10, "STOP(0x2700);"), tmp_path / "dump.bin"
     result = sim(kernel, "--dump", dump, "--run-at", "reset")
@@ -199,6 +207,8 @@ MOMENTS = [
     ("--ppm", "-50"),
     ("--seed", "9"),
     ("--events", "20k"),
+    ("--runs", "2"),
+    ("--board", "md20"),
 ]
 
 

@@ -23,7 +23,7 @@ VERBS: dict[str, str] = {
     "instrument": "Plant triggers in C sources and keep the name file.",
     "cc": "Compile C with triggers in it: the compiler and its arguments follow.",
     "names": "Check, list and explain a name file.",
-    "sim": "Run a kernel on the simulated 68020 board with the Profiler in its EPROM socket.",
+    "sim": "Run a kernel on a simulated 68k board with the Profiler in its EPROM socket.",
     "upload": "Fetch the event RAM over a serial line into a capture file.",
     "report": "Print the summary, the nested call trace and what people look at.",
     "diff": "Compare two runs: what changed beyond chance, and which call paths.",

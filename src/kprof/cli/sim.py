@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    _Number = click.ParamType[int]
+else:
+    _Number = click.ParamType  # not generic before click 8.3
 
-class Events(click.ParamType[int]):
+
+class Events(_Number):
     """A number of events: 10000, 64k, 10M."""
 
     name = "number"

@@ -149,7 +149,9 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
                 _say(_outcome(session, done, plan))
             finally:
                 meter.end()
-                if bench.dump is not None and session.recorded:
+                if bench.dump is None and isinstance(sys.exc_info()[1], GuestError):
+                    _say(f"{profiler.count} events were recorded; --dump FILE would keep them")
+                elif bench.dump is not None and session.recorded:
                     planted = planted_digest(path) if image.symbols else None
                     _write(session, bench.dump_of(run), names, planted)
         if line is not None:
