@@ -318,7 +318,7 @@ def _temporary(target: Path, *, folder: bool = False) -> Iterator[Path]:
             continue
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if _is_at(lock, temporary):
+        if is_at(lock, temporary):
             break
         os.close(lock)
     try:
@@ -351,7 +351,7 @@ def _remove_if_stale(temporary: Path) -> None:
         lock = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(lock, temporary):
+            if is_at(lock, temporary):
                 _remove(temporary)
         finally:
             os.close(lock)
@@ -367,7 +367,8 @@ def _remove(temporary: Path) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _is_at(descriptor: int, path: Path) -> bool:
+def is_at(descriptor: int, path: Path) -> bool:
+    """Is the open file still the one that has the name `path`?"""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

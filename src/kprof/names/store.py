@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kprof.errors import FileAccessError, NameFileError, UsageError
-from kprof.files import explain, no_text, write_bytes
+from kprof.files import explain, is_at, no_text, write_bytes
 from kprof.names.grammar import (
     MAX_TAG,
     Modifier,
@@ -321,7 +321,7 @@ def locked(path: Path) -> Iterator[int]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if not _is_at(descriptor, path):  # an editor put a new file there while this waited
+            if not is_at(descriptor, path):  # an editor put a new file there while this waited
                 continue
             yield descriptor
             fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -329,13 +329,6 @@ def locked(path: Path) -> Iterator[int]:
             return
         finally:
             os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _read_all(descriptor: int) -> bytes:
