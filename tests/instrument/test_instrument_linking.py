@@ -65,6 +65,24 @@ def test_sources_and_objects_in_one_command(project: Path) -> None:
     assert (project / "kprof.bin").read_bytes()[80:112] == read_names(project / "k.names").sha256()
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("options", ["-O2", "-flto", "-masm=intel"])
+def test_name_files_of_any_name(compiler: str, options: str, project: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is missing")
+    names = 'a "b" \u00e9\\c%;/k 1.names'
+    (project / names).parent.mkdir()
+    for source in ("main.c", "other.c"):
+        assert cc(project, compiler, options, "-c", source, names=names).returncode == 0
+    given = ("--names", names) if options == "-flto" else ()  # objects for LTO are packed
+    command = ("--", compiler, options, "main.o", "other.o", "-o", "prog")
+    done = kprof(project, "cc", "--target", "soft", *given, *command)
+    assert (done.returncode, done.stderr) == (0, "")
+    subprocess.run(["./prog"], cwd=project, check=True)
+    digest = (project / "kprof.bin").read_bytes()[80:112]
+    assert digest == read_names(project / names).sha256()
+
+
 def test_an_event_ram_of_the_programs_own_is_not_replaced(project: Path) -> None:
     (project / "own.c").write_text(
         "unsigned kprof_seen; void kprof_event(unsigned t) { kprof_seen += t; }\n"

@@ -112,6 +112,8 @@ def _link(
     compiled = [Path(name) for name in objects.values()]
     given = options.names if options.given or compiled else None
     names = one_name_file(line, compiled, given)
+    if names is None and options.given and any(a.startswith("-flto") for a in line.arguments):
+        names = options.names  # what objects say of themselves is packed in there
     added = additions(line, options.target, names, folder, cache_folder())
     notices += added.notices
     code = _run([*line.link(objects), *added.arguments], folder).returncode
@@ -136,7 +138,6 @@ def _compile(
         command[len(line.compiler) : len(line.compiler)] = more
         running = _start(command, scratch, expanded)
     # Python reads its modules while the preprocessor works.
-    from kprof.instrument.indentation import may_mislead
     from kprof.instrument.linking import identification
     from kprof.instrument.messages import are_the_sources, source_columns
     from kprof.instrument.planting import instrument_unit
@@ -146,7 +147,11 @@ def _compile(
         if running.returncode:
             _say(said)
             return running.returncode
-    misleading = line.warns("misleading-indentation", "all") and may_mislead(_text_of(source))
+    misleading = False
+    if line.warns("misleading-indentation", "all"):
+        from kprof.instrument.indentation import may_mislead
+
+        misleading = may_mislead(_text_of(source))
     unit = decode((expanded if running else Path(source.path)).read_bytes())
     unit = unit if line.has("-w") else source_columns(unit)
     if options.header:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,15 @@ import kprof
 from kprof.errors import KprofError
 from kprof.files import write_bytes
 from kprof.instrument.driver import CommandLine
-from kprof.instrument.shadow import encode, foreign, native
+from kprof.instrument.shadow import decode, encode, foreign, native
 from kprof.instrument.targets import TARGETS, Target, target_of
 from kprof.names import read_names
 from kprof.symbols import DIGEST
 
 _IDENT = "kprof: names "
+_UNSAFE = re.compile(r"[^ -~]|[%;\"\\]")  # compilers' own assemblers differ in escapes
+_ESCAPED = re.compile("%([0-9A-F]{2})")
+_LONGEST = 20_000
 _MACHINE = (
     *("-m", "--sysroot", "-isysroot", "-B", "-target", "--target", "-arch", "-pthread"),
     *("-fPIC", "-fpic", "-fPIE", "-fpie", "-fno-PIC", "-fno-pic", "-fno-PIE", "-fno-pie"),
@@ -37,9 +41,12 @@ _FREESTANDING = ("-nostdlib", "-nostartfiles", "-ffreestanding", "-nodefaultlibs
 
 def identification(names: Path) -> str:
     """The C text with which an object names its name file."""
-    path = foreign(os.path.realpath(names))
-    text = f"{_IDENT}{path}".replace("\\", "\\\\").replace('"', '\\"')
-    return '__asm__(".ident \\"' + text.replace("\\", "\\\\").replace('"', '\\"') + '\\"");'
+    path = _UNSAFE.sub(_escape, foreign(os.path.realpath(names)))
+    return f'__asm__(".ident \\"{_IDENT}{path};\\"");'
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]):02X}"
 
 
 def named_in(paths: Iterable[Path]) -> dict[str, Path]:
@@ -54,9 +61,11 @@ def named_in(paths: Iterable[Path]) -> dict[str, Path]:
         at = data.find(mark)
         while at >= 0:
             start = at + len(mark)
-            end = data.find(b"\0", start)
-            name = native(data[start : end if end > 0 else len(data)].decode("latin-1"))
-            found.setdefault(name, path)
+            end = data.find(b";", start, start + _LONGEST)
+            text = decode(data[start:end]) if end > 0 else ""
+            name = native(_ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))
+            if name:
+                found.setdefault(name, path)
             at = data.find(mark, start)
     return found
 
@@ -200,7 +209,7 @@ def _machine_options(line: CommandLine) -> list[str]:
     """The options that decide which machine's code comes out, and where it may be loaded."""
     kept: list[str] = []
     for argument, following in zip(line.arguments, [*line.arguments[1:], ""], strict=True):
-        if argument.startswith(_MACHINE) and not argument.startswith("-mllvm"):
+        if argument.startswith(_MACHINE) and not argument.startswith(("-mllvm", "-masm=")):
             kept += [argument, following] if argument in _SEPARATE else [argument]
     return kept
 
