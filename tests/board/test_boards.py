@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -12,10 +11,10 @@ from click.testing import CliRunner
 
 pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
 
-from tests.board.guests import CROSS, needs_cross
+from tests.board.guests import needs_cross
+from tests.board.test_minikernel import copy_of_the_kernel, make
 
 from kprof.analysis import summarise
-from kprof.board import minikernel
 from kprof.board.board import Board
 from kprof.board.cpu import KINDS
 from kprof.board.description import Description, built_in, find_board, parse_board
@@ -27,8 +26,6 @@ from kprof.board.uarts import Acia, Uart16550
 from kprof.capture.open import open_capture
 from kprof.cli.sim import command
 from kprof.errors import BoardError, KprofError
-from kprof.instrument.job import Job
-from kprof.instrument.job import run as run_job
 from kprof.names import NameFile, read_names
 from kprof.upload import UploadOptions, fetch
 from kprof.upload.host import HostOptions
@@ -43,32 +40,12 @@ bytes = 0x10000
 """
 
 
-def ported(folder: Path, name: str) -> tuple[Path, Path]:
-    """The example kernel for a board, with triggers, and its name file."""
-    board = find_board(name)
-    names, planted = folder / "kernel.names", folder / "src"
-    planted.mkdir()
-    shutil.copyfile(minikernel.seed_names(), names)
-    header = str(planted / minikernel.PROFILE_HEADER)
-    run_job(Job((), names=names, header=header))
-    includes = [f"-I{path}" for path in (planted, *minikernel.include_folders())]
-    options = [*includes, *minikernel.port_options(name)]
-    files, base = minikernel.sources(name), hex(board.eprom.base)
-    run_job(Job(files, str(planted), names, base=base, shift=1, header=header, options=options))
-    assert CROSS is not None
-    image = folder / "kernel.elf"
-    copies = [next(planted.rglob(path.name)) for path in files]
-    minikernel.run_compiler(
-        minikernel.compile_command(
-            CROSS,
-            copies,
-            image,
-            includes=[planted],
-            defines=["COUNT_CALLS", "KPROF"],
-            board=name,
-        )
-    )
-    return image, names
+@pytest.fixture(scope="module")
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example kernel for each board, NAME.elf, and its name file, NAME.names."""
+    copied = copy_of_the_kernel(tmp_path_factory.mktemp("ports"))
+    make(copied, "boards")
+    return copied / "build"
 
 
 def recorded(session: Session, names: NameFile, plan: Plan) -> dict[str, int]:
@@ -84,14 +61,14 @@ def recorded(session: Session, names: NameFile, plan: Plan) -> dict[str, int]:
 
 
 @needs_cross
-def test_the_example_kernel_on_the_rosco_m68k(tmp_path: Path) -> None:
-    image, names = ported(tmp_path, "rosco_m68k")
+def test_the_example_kernel_on_the_rosco_m68k(ports: Path, tmp_path: Path) -> None:
+    image, names = ports / "rosco_m68k.elf", ports / "rosco_m68k.names"
     said = bytearray()
     board = find_board("rosco_m68k")
     with Board(board, load_kernel(image, board)) as running:
         session = Session(running, console=said.extend)
-        calls = recorded(session, read_names(names), Plan(events=3000))
-        assert calls["clock"] > 10
+        calls = recorded(session, read_names(names), Plan(events=1200))
+        assert calls["clock"] > 5
         assert said.startswith(b"minikernel on rosco_m68k\r\n")
         line = Pty()
         session.connect(line)
@@ -106,8 +83,8 @@ def test_the_example_kernel_on_the_rosco_m68k(tmp_path: Path) -> None:
 
 
 @needs_cross
-def test_the_example_kernel_on_the_blit(tmp_path: Path) -> None:
-    image, names = ported(tmp_path, "blit")
+def test_the_example_kernel_on_the_blit(ports: Path) -> None:
+    image, names = ports / "blit.elf", ports / "blit.names"
     said = bytearray()
     board = find_board("blit")
     with Board(board, load_kernel(image, board)) as running:
@@ -127,8 +104,8 @@ def test_the_example_kernel_on_the_blit(tmp_path: Path) -> None:
 
 
 @needs_cross
-def test_sim_with_a_board(tmp_path: Path) -> None:
-    image, names = ported(tmp_path, "blit")
+def test_sim_with_a_board(ports: Path, tmp_path: Path) -> None:
+    image, names = ports / "blit.elf", ports / "blit.names"
     dump = tmp_path / "dump.bin"
     arguments = [str(image), "--board", "blit", "--dump", str(dump), "--events", "500"]
     result = CliRunner().invoke(command, arguments, prog_name="kprof")
@@ -210,6 +187,7 @@ def test_wait_states_and_narrow_ports_cost_their_clocks() -> None:
             r"x.toml:12: the UART b is at 0x200001..0x200002, where the UART a is \(line 8\)",
         ),
         (LEAST[-1:], "\n[eprom]\nport_bits = 12\n", "x.toml:9: port_bits is 12; expected one of 8"),
+        (LEAST[-1:], "\n[eprom]\nprofiler_chip = 1\n", "x.toml:9: profiler_chip is 1; a port of"),
     ],
 )
 def test_mistakes_are_one_sentence_with_the_line(find: str, put: str, message: str) -> None:
@@ -249,6 +227,23 @@ def test_a_profiler_sees_the_address_lines_of_its_socket() -> None:
         board.run(500)
         assert [tag for _, tag in board.log] == [0x400, 0xFFF]
         board.profiler.turn(Switch.OFF, board.now)
+
+
+@pytest.mark.parametrize("chip", [0, 1, 2, 3])
+def test_the_profiler_answers_on_the_byte_of_its_socket(chip: int) -> None:
+    text = LEAST.replace("68000", "68020")
+    text += f"[eprom]\nbytes = 0x40000\nport_bits = 32\nprofiler_chip = {chip}\n"
+    # tst.b of bank 7; move.l of it; move.b of the chip's byte; bra .
+    address = 0x20000 + chip
+    code = f"4a39{0x3001C + chip:08x} 2039 00020000 1239{address:08x} 60fe".replace(" ", "")
+    kernel = KernelImage(b"", ((0x100000, bytes.fromhex(code)),), 0x100000, {})
+    with Board(parse_board(text.encode(), "x"), kernel) as board:
+        board.profiler.turn(Switch.READ, 0)
+        board.run(300)
+        registers = board.cpu.registers
+    lanes = bytes(ord("K") if n == chip else 255 for n in range(4))
+    assert registers["d0"] == int.from_bytes(lanes, "big")
+    assert registers["d1"] & 0xFF == ord("K")
 
 
 def test_a_6850() -> None:

@@ -42,7 +42,7 @@ def _address(default: Any = MISSING) -> Any:
 
 @dataclass(frozen=True)
 class Eprom:
-    """The boot EPROMs; the Profiler sits on the socket of the first one.
+    """The boot EPROMs; the Profiler sits on a socket of the first set.
 
     Attributes
     ----------
@@ -56,6 +56,8 @@ class Eprom:
         Clocks added to a bus cycle.
     at_reset
         Their first 8 bytes are at address 0 for the reset.
+    profiler_chip
+        Which of those side by side the Profiler sits on; 0 has the lowest address.
     """
 
     base: int = _address(0)
@@ -64,6 +66,7 @@ class Eprom:
     port_bits: int = _choice(8, 16, 32, default=8)
     wait_states: int = _number(0, 255, 0)
     at_reset: bool = False
+    profiler_chip: int = _number(0, 3, 0)
 
 
 @dataclass(frozen=True)
@@ -321,6 +324,14 @@ class _Reader:
 
         eprom = board.eprom
         claim(eprom.base, -(-eprom.bytes // PAGE_BYTES) * PAGE_BYTES, "eprom", 0, "the EPROM")
+        if eprom.profiler_chip >= eprom.port_bits // 8:
+            raise self._error(
+                "eprom",
+                0,
+                "profiler_chip",
+                f"profiler_chip is {eprom.profiler_chip}; a port of {eprom.port_bits} bits has "
+                f"chips 0 to {eprom.port_bits // 8 - 1}",
+            )
         for number, ram in enumerate(board.ram):
             for key in ("base", "bytes"):
                 if getattr(ram, key) % PAGE_BYTES:

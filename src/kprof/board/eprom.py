@@ -3,7 +3,7 @@
 On an 8-bit port a word is read as two bytes, a long as four, in rising addresses, and each bus
 cycle is one select of the Profiler (68020 dynamic bus sizing). On a 16-bit or 32-bit port the
 EPROMs stand in pairs or fours, selected together, and the lowest address lines are not on their
-sockets: the Profiler, on the first of them, sees ``address >> 1`` or ``address >> 2``, and its
+sockets: the Profiler, on one of them, sees ``address >> 1`` or ``address >> 2``, and its
 data is on the first byte of the port. It sees no more address lines than its socket has, and 16
 at most; EPROMs behind the first pair or four have selects of their own. Writes select nothing: an
 EPROM has no write line.
@@ -74,6 +74,7 @@ class EpromSocket:
         self._polling = polling
         self._fault = nothing.fault
         self._chip = eprom.chip_bytes
+        self._lane = eprom.profiler_chip
         self._mask = (eprom.chip_bytes - 1) & MOST_LINES_MASK
         self._ways = {
             False: (self._appending_r8(), self._r16, self._r32),
@@ -136,12 +137,13 @@ class EpromSocket:
         image, base, wait, remaining = self._image, self._base, self._wait, self._cpu.remaining
         width, shift = self._width, self._width.bit_length() - 1
         mask, read, touched = self._mask, self._profiler.read_bank, self._polling.touched
+        lane = self._lane
 
         def r8(address: int) -> int:
             remaining.value -= wait
             offset = address - base
             pins = offset >> shift & mask
-            if pins & 0x8000 and not offset % width:
+            if pins & 0x8000 and offset % width == lane:
                 if pins & 0x4000:
                     touched()
                 answer = read(pins)
@@ -196,4 +198,6 @@ class EpromSocket:
             answer = self._profiler.select(cycle & self._mask, self._cpu.now + behind)
         start = cycle * self._width
         data = self._image[start : start + self._width]
-        return data if answer is None else bytes([answer]) + data[1:]
+        if answer is None:
+            return data
+        return data[: self._lane] + bytes([answer]) + data[self._lane + 1 :]

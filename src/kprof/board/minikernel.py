@@ -11,8 +11,6 @@ import kprof
 from kprof.errors import BoardError
 
 CROSS = "m68k-linux-gnu-"
-_NETWORK = ("in.c", "le.c", "mbuf.c", "socket.c")
-_SERIAL = ("duart.c", "monitor.c")
 PROFILE_HEADER = "kprof_profile.h"
 
 
@@ -33,27 +31,9 @@ def examples_folder() -> Path:
     )
 
 
-def sources(board: str | None = None) -> list[Path]:
-    """The kernel's C files, in the order in which tags are given.
-
-    Parameters
-    ----------
-    board
-        A folder of ``boards``: without the network, with that board's own files; None: the MD20.
-    """
-    folder = examples_folder() / "minikernel"
-    files = sorted((folder / "src").glob("*.c"))
-    if board is None:
-        return files
-    own = sorted((folder / "boards" / board).glob("*.c"))
-    without = {*_NETWORK, *(_SERIAL if own else ())}
-    return [*(path for path in files if path.name not in without), *own]
-
-
-def port_options(board: str) -> list[str]:
-    """Compiler options of a board in ``boards``."""
-    folder = examples_folder() / "minikernel" / "boards" / board
-    return [f"@{folder / 'compile.flags'}", "-include", str(folder / "board.h"), f"-I{folder}"]
+def sources() -> list[Path]:
+    """The kernel's C files, in the order in which tags are given."""
+    return sorted((examples_folder() / "minikernel" / "src").glob("*.c"))
 
 
 def include_folders() -> tuple[Path, Path]:
@@ -84,7 +64,6 @@ def compile_command(
     *,
     includes: Sequence[Path] = (),
     defines: Sequence[str] = ("COUNT_CALLS",),
-    board: str | None = None,
 ) -> list[str]:
     """The one command that compiles and links a kernel from these C files.
 
@@ -95,25 +74,16 @@ def compile_command(
         examples.
     includes
         Folders that are searched before the kernel's own.
-    board
-        As in `sources`.
     """
     flags = examples_folder() / "minikernel" / "compile.flags"
     kernel, agent = include_folders()
-    boards = kernel.parent / "boards"
-    script = boards / board / "kernel.ld" if board else kernel / "kernel.ld"
-    port = port_options(board) if board else []
-    served = any(path.name == "monitor.c" for path in files)
-    arithmetic = str(boards / "arith.c") if board else "-lgcc"
     return [
         compiler,
         f"@{flags}",
-        *port,
         *(f"-D{define}" for define in defines),
         *(f"-I{folder}" for folder in (*includes, kernel, agent)),
-        *map(str, (kernel / "boot.S", kernel / "lib.S", *files)),
-        *([str(agent / "kpr_agent.c")] if served else []),
-        *("-T", str(script), arithmetic, "-o", str(output)),
+        *map(str, (kernel / "boot.S", kernel / "lib.S", *files, agent / "kpr_agent.c")),
+        *("-T", str(kernel / "kernel.ld"), "-lgcc", "-o", str(output)),
     ]
 
 
