@@ -12,7 +12,7 @@ know is left out or given in words that it knows::
     __builtin_va_arg (ap, T)                                       (ap, sizeof (T))
     _Generic (x, T: a, default: b)                                 (x, a, b)
     f (a) { .. }                                                   int f (a) { .. }
-    ^(int a) { .. }                                                ({ .. })
+    ^(int a) { .. };  ({ .. })                                     ({ .. });  (({ .. }))
 
 Each token keeps its offset in the text as its column, so every node of the tree leads back to the
 bytes that it was made from; what is put in has the offset of what it stands for.
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from kprof.instrument.tokens import NotFed, Token, is_word
 from kprof.instrument.words import (
     ALIASES,
     ASM_WORDS,
@@ -42,24 +43,6 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _DECLARES = TYPE_WORDS | STORAGE | {"struct", "union", "enum", "typedef", "static", "__auto_type"}
 
 
-class Token:
-    """A token as pycparser's own lexer gives it; `column` is the offset in the text, from 1."""
-
-    __slots__ = ("column", "filename", "lineno", "type", "value")
-
-    def __init__(self, kind: str, value: str, offset: int) -> None:
-        self.type, self.value = kind, value
-        self.column, self.lineno, self.filename = offset + 1, 1, ""
-
-
-class NotFed(Exception):  # noqa: N818 - a reason, caught where functions are read
-    """The brackets of a text do not match; `args[0]` is the reason."""
-
-
-def _is_word(text: str) -> bool:
-    return text[0].isalpha() or text[0] in "_$\\" or text[0] > "\x7f"
-
-
 class Filter:
     """One pass over the words of a function, from what is written to what pycparser takes."""
 
@@ -71,6 +54,7 @@ class Filter:
         self._case = 0  # conditional operators whose colon is to come, behind a `case`
         self._in_case = False
         self._values: list[bool] = []  # for each open brace: is it an initialiser's?
+        self._in_parentheses: list[bool] = []  # and: is it that of a statement expression?
 
     def run(self, at: int, end: int) -> None:
         words, out = self._words, self.out
@@ -96,7 +80,7 @@ class Filter:
             elif word[-1] == "'":
                 self._put("CHAR_CONST", "'0'", at)
                 at += 1
-            elif _is_word(word):
+            elif is_word(word):
                 at = self._name(at, end)
             else:
                 out.append(Token("PPHASH", word, self._offsets[at]))  # an error, told by the parser
@@ -150,7 +134,7 @@ class Filter:
 
     def drop_specifier(self, at: int, end: int) -> int:
         """A word of C23 before a type; in older C it may be the name of anything."""
-        if at + 1 < end and _is_word(self._words[at + 1]):
+        if at + 1 < end and is_word(self._words[at + 1]):
             return at + 1
         return self._name(at, end)
 
@@ -165,7 +149,7 @@ class Filter:
             at += 1
         if at < end and self._words[at] in "({":
             behind = self.behind_group(at, end)
-            self.assembly += filter(_is_word, self._words[at:behind])
+            self.assembly += filter(is_word, self._words[at:behind])
             return behind
         return at
 
@@ -183,7 +167,7 @@ class Filter:
         at += 1
         while at < end and self._words[at] in ATTRIBUTE_WORDS:
             at = self.drop_call(at, end)
-        if at < end and _is_word(self._words[at]):
+        if at < end and is_word(self._words[at]):
             self._put("ID", self._words[at], at)
             at += 1
         if at < end and self._words[at] == ":":
@@ -366,13 +350,18 @@ class Filter:
     def open_brace(self, at: int, _: int) -> int:
         inside = bool(self._values) and self._values[-1] and self._last in ("LBRACE", "COMMA")
         self._values.append(self._last == "EQUALS" or inside)
+        self._in_parentheses.append(self._last == "LPAREN")
+        if self._last == "LPAREN":  # ({ .. }): pycparsers before 3.12 add nothing to it
+            self._put("LPAREN", "(", at)
         self._put("LBRACE", "{", at)
         return at + 1
 
     def close_brace(self, at: int, _: int) -> int:
+        self._put("RBRACE", "}", at)
         if self._values:
             self._values.pop()
-        self._put("RBRACE", "}", at)
+            if self._in_parentheses.pop():
+                self._put("RPAREN", ")", at)
         return at + 1
 
 

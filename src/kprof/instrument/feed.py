@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from kprof.instrument.dialect import Filter, Token
-
-_TOKEN = re.compile(
-    r"""(?:u8|[LuU])?"[^"]*"
-      |(?:u8|[LuU])?'[^']*'
-      |(?:[A-Za-z_$\x80-\xff]|\\[uU][0-9A-Fa-f]{4})(?:[\w$\x80-\xff]|\\[uU][0-9A-Fa-f]{4})*
-      |\.?[0-9](?:[eEpP][+-]|'(?=[0-9A-Fa-f])|[.\w])*
-      |<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=
-      |\S""",
-    re.X,
-)
+from kprof.instrument.dialect import Filter
+from kprof.instrument.tokens import Token, words_in
 
 
 def tokens_of(
@@ -32,12 +22,7 @@ def tokens_of(
     ------
     NotFed
     """
-    words: list[str] = []
-    offsets: list[int] = []
-    for start, end in spans:
-        for match in _TOKEN.finditer(code, start, end):
-            words.append(match[0])
-            offsets.append(match.start())
+    words, offsets = words_in(code, spans)
     filter_ = Filter(words, offsets, typedefs)
     filter_.run(0, len(words))
     known = sorted(set(words) & set(typedefs))

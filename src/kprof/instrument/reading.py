@@ -30,8 +30,8 @@ _FLAGS = {"s": "static", "i": "inline", "v": "returns_nothing", "p": "indirect"}
 _MOST_BYTES = 256 << 20
 _READERS = (
     *("branches.py", "declarations.py", "dialect.py", "facts.py", "feed.py", "functions.py"),
-    *("heads.py", "reading.py", "shadow.py", "source.py", "tree.py", "unit.py", "verify.py"),
-    "words.py",
+    *("heads.py", "reading.py", "shadow.py", "source.py", "tokens.py", "tree.py", "unit.py"),
+    *("verify.py", "words.py"),
 )
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from pycparser import CParser, c_ast
 from pycparser.c_parser import ParseError
 
-from kprof.instrument.dialect import NotFed
 from kprof.instrument.feed import Feed, tokens_of
 from kprof.instrument.reading import NoTree, Reading
+from kprof.instrument.tokens import NotFed
 
 _COORDINATES = re.compile(r"[^:]*:\d+:(\d+): (.*)", re.S)
 _DEPTH = 6000
