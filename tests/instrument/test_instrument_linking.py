@@ -176,10 +176,11 @@ def test_instrumented_copies_have_the_digest_from_the_header(project: Path) -> N
     done = kprof(project, "instrument", "main.c", "other.c", "-o", "out", *options)
     assert done.returncode == 0, done.stderr
     command = ["gcc", "-DKPROF", "-include", "out/kprof_profile.h", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(
-        [*command, "-c", "out/main.c", "-o", "main.o"], cwd=project, check=True, capture_output=True
-    )
-    assert read_names(project / "k.names").sha256() in (project / "main.o").read_bytes()
+    digest = read_names(project / "k.names").sha256()
+    for asked in (False, True):
+        more = ["-DKPROF_DIGEST"] * asked + ["-c", "out/main.c", "-o", "main.o"]
+        subprocess.run([*command, *more], cwd=project, check=True, capture_output=True)
+        assert (digest in (project / "main.o").read_bytes()) == asked
 
 
 def test_the_header_is_made_and_need_not_know_the_names(project: Path) -> None:

@@ -59,8 +59,8 @@ def profile_header(
     Parameters
     ----------
     digest
-        The SHA-256 of the name file, which programs of which a source includes the header then
-        have in them (`kprof.symbols.DIGEST`).
+        The SHA-256 of the name file. A program has it in it (`kprof.symbols.DIGEST`) where one
+        source that includes the header is compiled with ``-DKPROF_DIGEST``.
     """
     inline = [entry for entry in entries if entry.modifier is Modifier.INLINE]
     lines = [
@@ -79,7 +79,7 @@ def profile_header(
     if digest is not None:
         numbers = ",".join(map(str, digest))
         lines += [
-            "#ifdef __GNUC__",
+            "#if defined KPROF_DIGEST && defined __GNUC__",
             f"extern const unsigned char {DIGEST}[32] __attribute__((__weak__));",
             f"const unsigned char {DIGEST}[32] = {{{numbers}}};",
             "#endif",
