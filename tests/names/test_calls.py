@@ -188,13 +188,13 @@ def test_a_call_of_a_global_whose_name_a_static_had_first(tmp_path: Path) -> Non
 
 def test_two_facts_of_one_function_in_a_unit_are_put_together(tmp_path: Path) -> None:
     names = tmp_path / "k.names"
-    one = fact(tmp_path, "f", "a.c:9", "x")
-    other = replace(one, line=2, calls=frozenset({"y"}))
+    one = fact(tmp_path, "f", "a.c:9", "x", static=True)
+    other = replace(one, line=2, calls=frozenset({"y"}), static=False)
     update_calls(names, str(tmp_path / "a.c"), [one, other])
     known = read_calls(names)
     assert known is not None
     assert known.functions["f"].calls == {"x", "y"}
-    assert known.functions["f"].line == 9
+    assert (known.functions["f"].line, known.functions["f"].static) == (9, True)
 
 
 WORKER = """

@@ -173,7 +173,7 @@ def update_calls(names: Path | str, unit: str, facts: Iterable[FunctionFacts]) -
     facts
         Of all its functions, those of headers included; `FunctionFacts.file` and `unit` are as the
         current folder sees them. Calls are by the names that the other lines have. Of two
-        with one name and file the first says where it is.
+        with one name and file the first says where it is and what is declared of it.
 
     Raises
     ------
@@ -191,8 +191,13 @@ def update_calls(names: Path | str, unit: str, facts: Iterable[FunctionFacts]) -
         first = own_facts.setdefault((item.name, item.file), item)
         if first is not item:  # in another branch of an #if, or in another block
             both = _together(first, item)
-            both = replace(both, line=first.line, signature=first.signature)
-            own_facts[item.name, item.file] = both
+            own_facts[item.name, item.file] = replace(
+                both,
+                line=first.line,
+                signature=first.signature,
+                static=first.static,
+                noreturn=first.noreturn,
+            )
     lines = {key: _line(item) for key, item in own_facts.items()}
     with contextlib.suppress(OSError):
         text = path.read_bytes().decode("utf-8", "surrogateescape")
