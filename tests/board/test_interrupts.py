@@ -111,6 +111,13 @@ def test_a_new_preload_without_start_counts_from_the_next_countdown(tmp_path: Pa
 
 
 @needs_cross
+def test_a_transmitter_that_is_off_asks_for_nothing(tmp_path: Path) -> None:
+    c = ON_TIMER + f"void main(void) {{ {SETUP} D(5) = 0x19; SPL(0x2000); for (;;) ; }}"
+    log = log_of(tmp_path, c, 0.05)
+    assert [b - a for (a, _), (b, _) in pairwise(log)] == pytest.approx([PERIOD] * 3, abs=30)
+
+
+@needs_cross
 def test_a_loop_behind_a_stop_that_never_ran_is_not_stopped(tmp_path: Path) -> None:
     c = 'void main(void) { asm("bra 1f; stop #0x2700; 1: bra 1b"); }'
     with MD20(guest(tmp_path, c)) as board:

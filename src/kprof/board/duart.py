@@ -83,7 +83,7 @@ class Duart:
         for channel, shift in ((self.a, 0), (self.b, 4)):
             if self._imr >> shift & _RX_READY:
                 moments.append(channel.next_arrival(now))
-            if self._imr >> shift & _TX_READY and not channel.tx_ready(now):
+            if self._imr >> shift & _TX_READY and now < channel.tx_ready_at:
                 moments.append(channel.tx_ready_at)
         return min(moments)
 

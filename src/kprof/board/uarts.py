@@ -57,7 +57,7 @@ class _OneChannel:
         moments = [NEVER]
         if self._rx_irq:
             moments.append(self.a.next_arrival(now))
-        if self._tx_irq and not self.a.tx_ready(now):
+        if self._tx_irq and now < self.a.tx_ready_at:
             moments.append(self.a.tx_ready_at)
         return min(moments)
 
