@@ -286,3 +286,12 @@ def test_the_second_run_sees_every_change_of_source_header_and_option(
     assert planted("-D", "NAME(n)=n##_given") == ["f_given"]
     (tmp_path / "x.c").write_text('#include "x.h"\nint NAME(g)(int n)\n{\n    return n;\n}\n')
     assert planted() == ["g_third"]
+
+
+@pytest.mark.skipif(shutil.which("tcc") is None, reason="tcc is missing")
+def test_tcc_can_be_the_preprocessor(tmp_path: Path) -> None:
+    (tmp_path / "x.h").write_text("#define NAME(n) n##_one\n")
+    (tmp_path / "x.c").write_text('#include "x.h"\nint NAME(f)(int n)\n{\n    return n;\n}\n')
+    done = instrument(tmp_path, "x.c", "--cc", "tcc", "--strict")
+    assert (done.returncode, done.stderr) == (0, "kprof: 1 functions of 1 files have triggers\n")
+    assert [entry.name for entry in read_names(tmp_path / "k.names").entries] == ["f_one"]

@@ -40,8 +40,15 @@ class Preprocessor:
 
         The first is "" where the compiler refused it.
         """
+        first = self._expand(text, path, "-iquote")
+        if first[0]:
+            return first
+        second = self._expand(text, path, "-I")  # compilers other than GCC and clang
+        return second if second[0] else first
+
+    def _expand(self, text: str, path: Path, beside: str) -> tuple[str, str]:
         name = foreign(str(path)).replace("\\", "\\\\").replace('"', '\\"')
-        command = [*self.command, "-E", "-w", "-iquote", str(path.absolute().parent), "-x", "c"]
+        command = [*self.command, "-E", "-w", beside, str(path.absolute().parent), "-x", "c"]
         try:
             done = subprocess.run(
                 [*command, "-"],
