@@ -12,8 +12,8 @@ loop changes nothing if, between two reads of one register by one instruction,
 Then every further turn up to that moment, or up to the end of the slice, is the same turn, and the
 clock is moved by a whole number of them: exact to the loop's turn. Everything else is emulated.
 
-The proof needs every access of a turn traced. The first reads of a wait are, if it can be long
-enough to pay; behind them only turns that were found by Brent's cycle detection.
+The proof needs every access of a turn traced. Those behind the second read of a wait are, if it can
+be long enough to pay; later only turns that were found by Brent's cycle detection.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ class Polling:
             self._writes = []
             more = 1 if self._reads < 4 else min(self._reads, _MOST_READS)
             self._renew_at = self._reads + more - 1
+            if self._reads == 2:  # the first read can find what it waits for
+                self._trace(True)
         elif self._tracing and self._reads > _TRACED_READS:
             self._trace(False)
 
@@ -99,8 +101,8 @@ class Polling:
         self._reads = self._renew_at = self._misses = 0
         self._anchor_address = -1
         self._before = []
-        if self._tracing == self._dull:
-            self._trace(not self._dull)
+        if self._tracing:
+            self._trace(False)
 
     def _turn(self, now: int) -> None:
         """The CPU is at the anchor again, in the same state."""
