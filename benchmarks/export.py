@@ -27,7 +27,7 @@ PER_LOOP = 15.4  # records of one turn of PROGRAM's loop
 FORMATS = ["perfetto", "folded", "pprof", "ctf"]
 EXPORT = """
 import importlib, io, json, sys, time
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.capture.model import Capture
 from kprof.capture import open_capture
 from kprof.names import read_names
@@ -35,7 +35,7 @@ from kprof.export.formats import export
 dump, names, form, target = sys.argv[1:]
 capture, named = open_capture(dump, valid="all", verify=False), read_names(names)
 if form in ("perfetto", "folded", "pprof") and capture.events >= 3_000_000:  # load numba's code
-    few = StepStream(Capture(capture.info, capture.records[:1000]), named)
+    few = Stream(Capture(capture.info, capture.records[:1000]), named)
     few.compiled = True
     importlib.import_module("kprof.export." + form).write(few, io.BytesIO())
 start = time.process_time()

@@ -26,6 +26,7 @@ from kprof.capture.model import Capture
 from kprof.capture.open import open_capture
 from kprof.errors import MissingExtraError, UsageError
 from kprof.names import NameFile, find_names, read_names
+from kprof.names.calls import CallKnowledge, read_calls
 from kprof.times import to_ticks
 
 __all__ = ["Run", "load"]
@@ -43,26 +44,31 @@ class Run:
         As they were read.
     trigger_cost
         What is taken out for each trigger, in ticks.
+    known
+        What can call what, where the name file has its call knowledge beside it.
     """
 
     capture: Capture
     names: NameFile
     trigger_cost: Fraction = Fraction(0)
+    known: CallKnowledge | None = None
 
     @cached_property
     def summary(self) -> Summary:
         """The figures of the summary report."""
-        return summarise(self.capture, self.names, trigger_cost=self.trigger_cost)
+        return summarise(self.capture, self.names, trigger_cost=self.trigger_cost, known=self.known)
 
     @cached_property
     def statistics(self) -> Statistics:
         """The functions with their distributions; mergeable."""
-        return statistics(self.capture, self.names, trigger_cost=self.trigger_cost)
+        return statistics(
+            self.capture, self.names, trigger_cost=self.trigger_cost, known=self.known
+        )
 
     @cached_property
     def timeline(self) -> Timeline:
         """Every call and mark."""
-        return timeline(self.capture, self.names, trigger_cost=self.trigger_cost)
+        return timeline(self.capture, self.names, trigger_cost=self.trigger_cost, known=self.known)
 
     @property
     def calls(self) -> Calls:
@@ -151,10 +157,12 @@ def load(
             raise UsageError(f"{dump}: no name file beside it; give one: load(dump, names)")
         names = found
     source = "the name file given" if isinstance(names, NameFile) else str(names)
+    known = None
     if not isinstance(names, NameFile):
+        known = read_calls(names)
         names = read_names(Path(names))
     other = names_mismatch(capture, names, source)
     if other:
         warnings.warn(other, stacklevel=2)
     cost = to_ticks(Fraction(trigger_cost_us).limit_denominator(10**6), capture.info.clock_hz)
-    return Run(capture, names, cost)
+    return Run(capture, names, cost, known)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,38 +9,30 @@ from tests.analysis import workload
 from tests.analysis.noisy import kernel
 
 from kprof.analysis import timeline
-from kprof.analysis.batches import MOST, TOP, Batches, RunBatches
+from kprof.analysis.batches import MOST, TOP, Batches, CallColumns, RunBatches
 from kprof.analysis.calls import Timeline
 from kprof.analysis.measured import OUTSIDE, measure
-from kprof.analysis.states import OPEN, ORPHAN
+from kprof.analysis.replay.codes import OPEN, ORPHAN
 from kprof.capture import Capture
 from kprof.names import parse_names
 
 NAMES = parse_names(workload.NAMES)
 
 
-class Calls(NamedTuple):
-    fn: NDArray[np.int64]
-    net: NDArray[np.int64]
-    flags: NDArray[np.int64]
-    entry: NDArray[np.int64]
-    parent: NDArray[np.int64]
-
-
-def in_order_of_ends(line: Timeline) -> tuple[Calls, NDArray[np.int64]]:
+def in_order_of_ends(line: Timeline) -> tuple[CallColumns, NDArray[np.int64]]:
     """All calls as a stream hands them on; a call's number is its row."""
     calls = line.calls
     order = np.lexsort((-calls.depth, calls.exit_event))
     number = np.arange(len(calls))
     columns = (calls.function, calls.net, calls.flags, number, calls.parent)
-    return Calls(*(c[order].astype(np.int64) for c in columns)), calls.exit[order]
+    return CallColumns(*(c[order].astype(np.int64) for c in columns)), calls.exit[order]
 
 
-def folded(calls: Calls, ended: NDArray[np.int64], block: int) -> RunBatches:
+def folded(calls: CallColumns, ended: NDArray[np.int64], block: int) -> RunBatches:
     batches = Batches()
     for start in range(0, len(ended), block):
         part = slice(start, start + block)
-        batches.add(Calls(*(column[part] for column in calls)), ended[part])
+        batches.add(CallColumns(*(column[part] for column in calls)), ended[part])
     return batches.finish()
 
 
@@ -115,7 +105,7 @@ def test_memory_does_not_grow_with_the_calls() -> None:
         rng = np.random.default_rng(1)
         for start in range(0, calls, 50_000):
             number = start + np.arange(50_000)
-            rows = Calls(number % 10, rng.integers(0, 100, 50_000), number * 0, number + 1,
+            rows = CallColumns(number % 10, rng.integers(0, 100, 50_000), number * 0, number + 1,
                          number * 0)  # fmt: skip
             batches.add(rows, number)
         tables = (batches._calls, batches._net, batches._buckets, batches._callers)

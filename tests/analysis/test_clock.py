@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.clock import Clock
+from kprof.analysis.replay.clock import Clock
 from kprof.analysis.statistics import statistics
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
@@ -20,11 +20,9 @@ NAMES = parse_names("a/2\n")
 
 def _one_by_one(steps: list[int], cost: Fraction) -> tuple[list[Fraction], int]:
     """The times without the triggers, and how many steps are too short, by the definition."""
-    times, owed, short = [Fraction(0)], Fraction(0), 0
+    times, short = [Fraction(0)], 0
     for step in steps:
-        left = step - cost - owed
-        owed = max(-left, Fraction(0))
-        times.append(times[-1] + max(left, Fraction(0)))
+        times.append(times[-1] + step - cost)
         short += step < cost - 1
     return times, short
 
@@ -81,13 +79,13 @@ def test_a_cost_that_the_capture_has_no_time_for_is_refused(
 
 def test_an_interval_may_be_a_tick_short_by_its_rounding() -> None:
     # Two triggers of 0.9 us in one tick of the clock, and a run of no time at all.
-    for ticks in ([0, 0], [0, 1, 1, 9]):
+    for ticks in ([0, 1], [0, 1, 1, 9]):
         summary = summarise(
             Capture.from_events(ticks, [2, 3] * (len(ticks) // 2)),
             NAMES,
             trigger_cost=Fraction(9, 10),
         )
-        assert (summary.short, summary.taken) == (0, 2700 if len(ticks) > 2 else 0)
+        assert (summary.short, summary.taken) == (0, 2700 if len(ticks) > 2 else 900)
 
 
 @pytest.mark.parametrize("cost", [Fraction(-1), Fraction(1, 10000)])

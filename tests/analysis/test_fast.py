@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kprof.analysis import fast, summarise, timeline
+from kprof.analysis import summarise, timeline
+from kprof.analysis.replay import compiled as fast
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import parse_names
@@ -41,7 +42,7 @@ def _noise(seed: int, events: int, wide: bool = False) -> Capture:
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_summary_is_the_same(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kprof.analysis.books._CHUNK", 999)
+    monkeypatch.setattr("kprof.analysis.stream._CHUNK", 999)
     for seed in range(6):
         capture = _noise(seed, 20_000, wide)
         assert summarise(capture, NAMES, fast=True) == summarise(capture, NAMES, fast=False)
@@ -57,41 +58,19 @@ def test_the_calls_are_the_same() -> None:
     assert plain.ledger == quick.ledger
 
 
-def test_compiled_code_is_kept_by_edition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_code_is_kept_by_edition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summarise(_noise(2, 100), NAMES, fast=True)
     assert fast.pays(fast.WORTH)
     # As after a change of any source: what was compiled before is not taken.
-    monkeypatch.setattr(fast, "edition", lambda: "another")
+    monkeypatch.setattr(fast, "cache_folder", lambda: tmp_path)
     assert not fast.pays(fast.WORTH)
-    assert (
-        fast.compile_function(fast.compiled().step.py_func).py_func.__qualname__ == "step_another"
-    )
-
-
-def test_a_numba_without_the_option_that_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    import numba
-
-    real = numba.njit
-
-    def njit(**options: object) -> object:
-        if "_nrt" in options:
-            raise KeyError("Unrecognized options: {'_nrt'}")
-        return real(**{**options, "cache": False})
-
-    monkeypatch.setattr(numba, "njit", njit)
-    fast.compiled.cache_clear()
-    try:
-        capture = _noise(4, 3000)
-        assert summarise(capture, NAMES, fast=True) == summarise(capture, NAMES, fast=False)
-    finally:
-        fast.compiled.cache_clear()
 
 
 def test_a_numba_that_cannot_be_imported_is_none(tmp_path: Path) -> None:
     (tmp_path / "numba").mkdir()
     (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('needs another numpy')\n")
     code = (
-        "from kprof.analysis import fast, summarise\n"
+        "from kprof.analysis import summarise\nfrom kprof.analysis.replay import compiled as fast\n"
         "from kprof.capture import Capture\n"
         "from kprof.errors import MissingExtraError\n"
         "from kprof.names import parse_names\n"

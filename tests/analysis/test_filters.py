@@ -12,7 +12,7 @@ from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Filter, filtered_statistics, kept_marks
 from kprof.analysis.graph import call_tree, callers
-from kprof.analysis.states import INNER, MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.replay.codes import INNER, MARK_INLINE, OPEN, ORPHAN
 from kprof.analysis.statistics import statistics
 from kprof.capture import Capture
 from kprof.errors import UsageError

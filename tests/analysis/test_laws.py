@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
+from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN, UNWOUND
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import NameFile, parse_names
@@ -157,8 +157,8 @@ def test_a_capture_without_names_counts_its_tags() -> None:
 
 def test_tasks_that_never_come_back_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each task is new, enters a, and is switched out for good; more of them than are kept.
-    monkeypatch.setattr("kprof.analysis.contexts.QUEUE_SIZE", 64)
-    tags = [10, 2, 8, 11] * 500
+    monkeypatch.setattr("kprof.analysis.replay.contexts.MOST_CONTEXTS", 64)
+    tags = [10, 2, 8, 11] * 500 + [9]  # its exit trigger is there, though no task comes back
     capture = Capture.from_events(list(range(len(tags))), tags)
     summary = summarise(capture, NAMES)
     ledger = summary.ledger

@@ -10,7 +10,7 @@ import pytest
 from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.states import OPEN, ORPHAN, UNWOUND
+from kprof.analysis.replay.codes import OPEN, ORPHAN, UNWOUND
 from kprof.capture import Capture
 from kprof.names import parse_names
 
@@ -89,8 +89,16 @@ def compare_summary(kernel: Any, summary: Any) -> None:
 
 @pytest.mark.parametrize(("style", "fair"), KINDS)
 def test_the_report_finds_the_books_of_the_kernel(style: str, fair: bool) -> None:
+    certain = 0
     for seed in range(170):
-        compare(kernel_sim.Kernel(seed, style, fair))
+        kernel = kernel_sim.Kernel(seed, style, fair)
+        names = parse_names(kernel_sim.name_text(style))
+        found = summarise(Capture.from_events(kernel.times, kernel.tags), names)
+        assert (found.ledger.idle, found.ledger.elapsed) == (kernel.idle, kernel.now)
+        if not found.anomalies.ambiguous_switches:
+            certain += 1
+            compare(kernel)
+    assert fair or certain > 100
 
 
 @pytest.mark.parametrize(("style", "fair"), KINDS)
@@ -98,5 +106,15 @@ def test_blocks_of_any_size_give_the_same(
     style: str, fair: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed, block in ((1, 1), (2, 3), (3, 17)):
-        monkeypatch.setattr("kprof.analysis.machine.BLOCK", block)
-        compare(kernel_sim.Kernel(seed, style, fair))
+        kernel = kernel_sim.Kernel(seed, style, fair)
+        names = parse_names(kernel_sim.name_text(style))
+        capture = Capture.from_events(kernel.times, kernel.tags)
+        whole, summary = timeline(capture, names), summarise(capture, names)
+        monkeypatch.setattr("kprof.analysis.stream.BLOCK", block)
+        parts = timeline(capture, names)
+        for kind in (whole.calls, whole.marks):
+            other = parts.calls if kind is whole.calls else parts.marks
+            for name in kind.__dataclass_fields__:
+                assert np.array_equal(getattr(kind, name), getattr(other, name)), name
+        assert summarise(capture, names) == summary
+        monkeypatch.undo()

@@ -9,7 +9,7 @@ import numpy as np
 from tests.analysis.kernel_sim import Kernel, name_text
 
 from kprof.analysis import Summary, summarise
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameFile, parse_names
 
@@ -23,8 +23,8 @@ class Sample(NamedTuple):
     names: NameFile
     summary: Summary
 
-    def stream(self) -> StepStream:
-        return StepStream(self.capture, self.names)
+    def stream(self) -> Stream:
+        return Stream(self.capture, self.names)
 
     @property
     def net(self) -> dict[str, int]:

@@ -18,7 +18,7 @@ from tests.export import perfetto_model
 from tests.export.samples import kernel, plain, sample
 
 import kprof.export.arrow as arrow_format
-from kprof.analysis import fast
+from kprof.analysis.replay import compiled as fast
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.write import write_capture
 from kprof.cli.export import command
@@ -108,7 +108,7 @@ def test_no_name_in_the_name_file(form: str, tmp_path: Path) -> None:
 def test_perfetto_with_large_gaps_many_names_and_deep_calls() -> None:
     """Every field grows past its usual size, in one block and from block to block."""
     pytest.importorskip("perfetto", reason="no perfetto package")
-    from kprof.analysis.stream import StepStream
+    from kprof.analysis.stream import Stream
     from kprof.export import perfetto
 
     names = "".join(f"f{k}/{1024 + 2 * k}\n" for k in range(30_000))
@@ -118,7 +118,7 @@ def test_perfetto_with_large_gaps_many_names_and_deep_calls() -> None:
     info = CaptureInfo(unwrapped=True, clock_hz=Fraction(7_000_000))
     one = sample(times, tags, names, info)
     out = io.BytesIO()
-    perfetto.write(StepStream(one.capture, one.names), out)
+    perfetto.write(Stream(one.capture, one.names), out)
     trace = perfetto_model.read(out.getvalue())
     assert trace.end == one.summary.ledger.elapsed * 1000 // 7
     calls = [s for s in trace.slices if s.track != "running"]
@@ -174,58 +174,58 @@ def test_perfetto_compiled_is_the_same(style: str) -> None:
 
 def test_perfetto_with_many_contexts() -> None:
     pytest.importorskip("perfetto", reason="no perfetto package")
-    from kprof.analysis.stream import StepStream
+    from kprof.analysis.stream import Stream
     from kprof.export import perfetto
 
-    tags = [202, 1024] * 300
-    one = sample(range(len(tags)), tags, "a/1024\nsw_task/202*\n")
+    tags = [tag for k in range(300) for tag in (2000 + k, 1024)]
+    one = sample(range(len(tags)), tags, "a/1024\ntask/2000@300\n")
     out = io.BytesIO()
-    perfetto.write(StepStream(one.capture, one.names), out)
+    perfetto.write(Stream(one.capture, one.names), out)
     trace = perfetto_model.read(out.getvalue())
-    assert {s.track for s in trace.slices if s.name == "a"} == {f"task {k}" for k in range(1, 301)}
+    assert {s.track for s in trace.slices if s.name == "a"} == {f"task {k}" for k in range(2, 302)}
 
 
 def test_perfetto_tells_when_the_run_started() -> None:
     pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    from kprof.analysis.stream import StepStream
+    from kprof.analysis.stream import Stream
     from kprof.export import perfetto
 
     one = sample(
         [0, 2], [1024, 1025], "a/1024\n", CaptureInfo(started_ns=1_700_000_000_000_000_001)
     )
     out = io.BytesIO()
-    perfetto.write(StepStream(one.capture, one.names), out)
+    perfetto.write(Stream(one.capture, one.names), out)
     clocks = pb.Trace.FromString(out.getvalue()).packet[0].clock_snapshot.clocks
     assert {c.clock_id: c.timestamp for c in clocks} == {1: 1_700_000_000_000_000_001, 6: 0, 64: 0}
 
 
 def test_a_clock_that_is_not_of_microseconds() -> None:
     """All formats that sum up agree in ns."""
-    from kprof.analysis.stream import StepStream
+    from kprof.analysis.stream import Stream
     from kprof.export import csv, folded
 
     info = CaptureInfo(clock_hz=Fraction(3_000_000))
     one = plain(info=info)
     out = io.BytesIO()
-    folded.write(StepStream(one.capture, one.names), out)
+    folded.write(Stream(one.capture, one.names), out)
     total = sum(int(line.rsplit(b" ", 1)[1]) for line in out.getvalue().splitlines())
     elapsed = one.summary.ledger.elapsed * 1000 / 3
     assert elapsed - 20 < total <= elapsed
     out = io.BytesIO()
-    csv.write(StepStream(one.capture, one.names), out)
+    csv.write(Stream(one.capture, one.names), out)
     net = sum(float(line.split(b",")[-4]) for line in out.getvalue().splitlines()[1:])
     assert net == pytest.approx(one.summary.ledger.net / 3, abs=0.5)
 
 
 def test_mermaid_leaves_out_what_is_too_much() -> None:
-    from kprof.analysis.stream import StepStream
+    from kprof.analysis.stream import Stream
     from kprof.export import mermaid
 
     names = "".join(f"function_{k}/{1024 + 2 * k}\n" for k in range(3000))
     tags = [1024 + 2 * (k // 2) + k % 2 for k in range(6000)]
     one = sample(range(6000), tags, names)
     out = io.BytesIO()
-    mermaid.write(StepStream(one.capture, one.names), out)
+    mermaid.write(Stream(one.capture, one.names), out)
     text = out.getvalue().decode()
     assert len(text) < 50_000
     assert text.count("-->") <= 500
@@ -236,7 +236,7 @@ def test_mermaid_leaves_out_what_is_too_much() -> None:
 def test_memory_does_not_grow_with_the_capture(form: str) -> None:
     """Peaks of Python's memory for 6 and for 14 blocks are about the same."""
     from kprof.analysis import stream
-    from kprof.analysis.stream import StepStream
+    from kprof.analysis.stream import Stream
 
     tags = [1027, 1026, 300, 204, 205, 1025, 1024, 1028, 1029, 204, 205] * 25
     one = sample(range(len(tags)), tags, "a/1024\nb/1026\nc/1028\nswtch/204!\nM/300=\n")
@@ -255,7 +255,7 @@ def test_memory_does_not_grow_with_the_capture(form: str) -> None:
         gc.collect()
         tracemalloc.start()
         write = getattr(module, FORMATS[form].function)
-        write(StepStream(big, one.names), Nowhere())
+        write(Stream(big, one.names), Nowhere())
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found

@@ -13,7 +13,7 @@ from tests.export import perfetto_model, readers
 from tests.export.samples import Sample, kernel, plain, sample
 
 from kprof.analysis import timeline
-from kprof.analysis.states import ORPHAN
+from kprof.analysis.replay.codes import ORPHAN
 from kprof.capture.model import CaptureInfo
 from kprof.export.formats import export
 from kprof.export.running import CLOSE, running

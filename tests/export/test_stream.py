@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.export.samples import Sample, kernel, sample
 
-from kprof.analysis import fast, stream, timeline
-from kprof.analysis.states import OPEN, ORPHAN
+from kprof.analysis import stream, timeline
+from kprof.analysis.replay import compiled as fast
+from kprof.analysis.replay.codes import OPEN, ORPHAN
 from kprof.export.paths import CONTEXT as CONTEXT_NODE
 from kprof.export.paths import call_paths
 from kprof.export.running import CLOSE, CONTEXT, running
@@ -31,7 +32,7 @@ def check_steps(one: Sample) -> None:
     """Calls nest in their contexts, and are those of the timeline."""
     lines = timeline(one.capture, one.names)
     steps_of = one.stream()
-    stacks: dict[int, list[tuple[int, int, int]]] = {}
+    stacks: dict[int, list[tuple[int, int]]] = {}
     found = []
     stop = 0
     for steps in steps_of:
@@ -44,16 +45,13 @@ def check_steps(one: Sample) -> None:
             stack = stacks.setdefault(context, [])
             if kind == stream.ENTER:
                 assert depth == len(stack)
-                stack.append((int(steps.name[i]), int(steps.time[i]), int(steps.note[i])))
+                stack.append((int(steps.name[i]), int(steps.time[i])))
             elif kind == stream.LEAVE:
-                function, began, exit_event = stack.pop()
+                function, began = stack.pop()
                 row = row_of[i]
                 assert depth == len(stack)
                 assert function == steps.name[i] == rows.fn[row]
-                if exit_event >= 0:
-                    assert rows.flags[row] & ORPHAN
-                    assert rows.leave[row] == exit_event
-                elif not rows.flags[row] & OPEN:
+                if not rows.flags[row] & (OPEN | ORPHAN):
                     assert steps.time[i] - began == rows.elapsed[row] + rows.away[row]
                 found.append(
                     (function, int(rows.leave[row]), int(rows.net[row]), int(rows.elapsed[row]),
@@ -121,7 +119,6 @@ def test_what_ran_is_what_the_summary_says(found: list[tuple[int, int]]) -> None
 @pytest.mark.parametrize("block", [64, 1000, 1 << 16])
 def test_a_simulated_kernel(style: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "BLOCK", block)
-    monkeypatch.setattr(stream, "HELD", 1 << 16 // block)
     for seed in range(4):
         one = kernel(style, seed, 400)
         check_steps(one)
@@ -131,6 +128,7 @@ def test_a_simulated_kernel(style: str, block: int, monkeypatch: pytest.MonkeyPa
 def test_an_orphan_of_a_longer_slice_than_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins where it ends; nesting and the rows stay right."""
     monkeypatch.setattr(stream, "BLOCK", 4)
+    monkeypatch.setattr("kprof.analysis.replay.engine.WINDOW", 8)
     one = sample(range(61), [1026, 1027] * 30 + [1025], NAMES)
     check_steps(one)
     orphan = one.stream().functions.index(one.names.get("a"))
@@ -152,8 +150,8 @@ def test_an_orphan_begins_when_the_calls_from_before_its_slice_have_ended() -> N
     orphan = [
         int(time)
         for steps in one.stream()
-        for time, note, kind in zip(steps.time, steps.note, steps.kind, strict=True)
-        if kind == stream.ENTER and note >= 0
+        for time, kind, name in zip(steps.time, steps.kind, steps.name, strict=True)
+        if kind == stream.ENTER and one.stream().functions[name].name == "a"
     ]
     assert orphan == [12]
 

@@ -19,7 +19,7 @@ from tests.analysis import kernel_sim
 from kprof.analysis import summarise, timeline
 from kprof.analysis.calls import Timeline
 from kprof.analysis.interrupts import interrupt_functions
-from kprof.analysis.states import ORPHAN
+from kprof.analysis.replay.codes import MARK_INLINE, ORPHAN
 from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.html import page
@@ -151,7 +151,7 @@ def test_in_each_slice_its_own_context_runs(style: str) -> None:
     start, context = slices(line)
     calls = line.calls
     seen = (calls.flags & ORPHAN) == 0
-    switch = line.marks.kind != 32
+    switch = line.marks.kind != MARK_INLINE
     for row in np.flatnonzero(seen).tolist():
         at = int(np.searchsorted(line.marks.event[switch], calls.entry_event[row], "right"))
         running = {int(context[at]), int(context[max(0, at - 1)])}  # a switch's own call: either

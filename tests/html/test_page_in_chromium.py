@@ -13,7 +13,7 @@ from tests.analysis import kernel_sim
 from tests.html.chromium import Page, chromium
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.states import MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.replay.codes import MARK_INLINE, OPEN, ORPHAN
 from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.html.build import html_parts

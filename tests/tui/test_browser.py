@@ -19,7 +19,7 @@ pytest.importorskip("textual", reason="the extra kprof[tui] is not installed")
 from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.states import ORPHAN
+from kprof.analysis.replay.codes import ORPHAN
 from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.tui.app import Browser

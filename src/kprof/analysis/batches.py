@@ -14,13 +14,13 @@ histogram, and for each pair of a caller and what it calls.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.measures import bucket_of, bucket_range
-from kprof.analysis.states import MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.replay.codes import OPEN, ORPHAN
 
 MOST = 128
 """Batches when they are halved: there are from 64 to 127 of any capture that has so many calls."""
@@ -33,22 +33,22 @@ _PENDING = 1 << 16
 Column = NDArray[np.int64]
 
 
-class CallRows(Protocol):
-    """Calls in the order of their ends; see `kprof.analysis.machine.Rows`.
+class CallColumns(NamedTuple):
+    """Calls in the order of their ends; int64 columns of one length.
 
-    `entry` is a number of a call's own, and `parent` that of the call that it is in, or -1.
+    Attributes
+    ----------
+    fn, net, flags
+        See `kprof.analysis.replay.columns.Rows`.
+    call, parent
+        A number of the call's own, and that of the call that it is in, or -1.
     """
 
-    @property
-    def fn(self) -> Column: ...
-    @property
-    def net(self) -> Column: ...
-    @property
-    def flags(self) -> Column: ...
-    @property
-    def entry(self) -> Column: ...
-    @property
-    def parent(self) -> Column: ...
+    fn: Column
+    net: Column
+    flags: Column
+    call: Column
+    parent: Column
 
 
 class _Counts:
@@ -130,25 +130,24 @@ class Batches:
         # Calls whose caller has not ended: its number, what was called, the batch, how often.
         self._open: tuple[Column, Column, Column, Column] = (none, none, none, none)
 
-    def add(self, rows: CallRows, ended: Column) -> None:
+    def add(self, rows: CallColumns, ended: Column) -> None:
         """Count calls; `ended` is when each ended, in ticks since the first event."""
-        kept = rows.flags < MARK_INLINE
-        fn, net, flags = rows.fn[kept], rows.net[kept], rows.flags[kept]
+        fn, net, flags = rows.fn, rows.net, rows.flags
         if not len(fn):
             return
         while self._seen + len(fn) > MOST * self._size:
             self._halve()
         batch = (self._seen + np.arange(len(fn))) // self._size
         self._seen += len(fn)
-        np.maximum.at(self._ends, batch, ended[kept])
+        np.maximum.at(self._ends, batch, ended)
         began = (flags & ORPHAN) == 0
         done = (flags & (ORPHAN | OPEN)) == 0
         self._calls.add(fn[began], batch[began])
         self._complete.add(fn[done], batch[done])
         self._net.add(fn[done], batch[done], net[done])
         self._buckets.add((fn[done] << _BUCKET_BITS) + bucket_of(net[done]), batch[done])
-        entry, parent = rows.entry[kept][began], rows.parent[kept][began]
-        self._add_callers(fn[began], entry, parent, batch[began])
+        call, parent = rows.call[began], rows.parent[began]
+        self._add_callers(fn[began], call, parent, batch[began])
 
     def finish(self) -> RunBatches:
         """The batches of all that was added."""

@@ -9,20 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis import states
-from kprof.analysis.clock import Clock
-from kprof.analysis.linking import Linker
-from kprof.analysis.machine import Machine, Rows, replay_rows
-from kprof.analysis.states import INNER, OPEN, ORPHAN, RESUMED, UNWOUND
-from kprof.analysis.summary import Ledger
-from kprof.analysis.tags import TAGS, TagTable
+from kprof.analysis.replay.codes import (
+    ENTER,
+    INNER,
+    LEAVE,
+    LOST,
+    MARK_INLINE,
+    OPEN,
+    ORPHAN,
+    RESUMED,
+    UNWOUND,
+)
+from kprof.analysis.replay.columns import Rows
+from kprof.analysis.stream import Ledger, Outcome, Stream
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameEntry, NameFile
+from kprof.names.calls import CallKnowledge
 
 __all__ = [
     "INNER",
@@ -35,8 +41,6 @@ __all__ = [
     "Timeline",
     "timeline",
 ]
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +71,7 @@ class Calls:
     context
         int32; 0 the system context, tasks from 1 in the order of their appearance.
     flags
-        uint8: RESUMED, UNWOUND, OPEN, ORPHAN, INNER of `kprof.analysis.states`.
+        uint8: RESUMED, UNWOUND, OPEN, ORPHAN, INNER of `kprof.analysis.replay.codes`.
     """
 
     function: NDArray[np.int32]
@@ -133,9 +137,10 @@ class Marks:
     Attributes
     ----------
     kind
-        uint8: MARK_INLINE, MARK_OUT or MARK_IN of `kprof.analysis.states`.
+        uint8: MARK_INLINE, MARK_OUT or MARK_IN of `kprof.analysis.replay.codes`.
     name
-        int32: an index of `Timeline.inlines` for an inline trigger, else of `Timeline.functions`.
+        int32: an index of `Timeline.inlines` for an inline trigger, else of `Timeline.functions`;
+        -1 for the switch of a task mark.
     event, time
         int64.
     since
@@ -180,8 +185,10 @@ class Timeline:
         taken out of all other times.
     ledger
         Where the time went; as in the summary.
-    contexts
-        Task contexts that were told apart.
+    outcome
+        What else is known at the end of the replay.
+    task_names
+        By context: the name of its task, where the kernel fires task marks.
     """
 
     info: CaptureInfo
@@ -193,8 +200,18 @@ class Timeline:
     calls: Calls
     marks: Marks
     ledger: Ledger
-    contexts: int
-    tag_counts: NDArray[np.int64]
+    outcome: Outcome
+    task_names: dict[int, str]
+
+    @property
+    def contexts(self) -> int:
+        """Task contexts that were told apart."""
+        return self.outcome.contexts
+
+    @property
+    def tag_counts(self) -> NDArray[np.int64]:
+        """Shape (65536,): how often each tag came."""
+        return self.outcome.tag_counts
 
     def us(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Ticks as microseconds."""
@@ -206,6 +223,7 @@ def timeline(
     names: NameFile,
     *,
     trigger_cost: Fraction = Fraction(0),
+    known: CallKnowledge | None = None,
     fast: bool | None = None,
 ) -> Timeline:
     """Replay a capture call by call; about 100 bytes of memory a call.
@@ -213,7 +231,9 @@ def timeline(
     Parameters
     ----------
     trigger_cost
-        In ticks; see `kprof.analysis.clock.Clock`.
+        In ticks; see `kprof.analysis.replay.clock.Clock`.
+    known
+        What can call what in the program, where that is known.
     fast
         Compiled, or not; None: where numba is installed and the capture is large.
 
@@ -222,49 +242,67 @@ def timeline(
     UsageError
         The triggers cannot have cost so much.
     """
-    if fast is None:
-        from kprof.analysis.fast import pays
-
-        fast = pays(capture.events)
-    table = TagTable.of(names)
-    machine = Machine(table, detail=True, fast=fast)
-    clock = Clock(capture.info, trigger_cost)
-    counts = np.zeros(TAGS, np.int64)
-    blocks: list[Rows] = list(replay_rows(capture, table, machine, clock, counts))
-    clock.finish()
-    rows = Rows(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-    times = counted = _event_times(capture, trigger_cost)
+    stream = Stream(capture, names, trigger_cost=trigger_cost, known=known, fast=fast)
+    rows = Rows(np.concatenate([part.table for part in stream.rows()]))
+    assert stream.outcome is not None
+    times = counted = np.concatenate([*stream.times(), np.empty(0, np.int64)])
     if trigger_cost:
-        counted = _event_times(capture, Fraction(0)) * clock.info.step
-    state = machine.state
-    linker = Linker(rows, times, int(state[states.FIRST]))
-    calls = _columns(Calls, linker.calls)
-    ledger = Ledger(
-        elapsed=clock.time,
-        net=int(calls.net.sum()),
-        idle=int(state[states.IDLE]),
-        unattributed=int(state[states.UNATTRIBUTED]),
-    )
+        plain = Stream(capture, names, fast=False)
+        counted = np.concatenate([*plain.times(), np.empty(0, np.int64)]) * stream.info.step
+    calls, numbers = _calls(rows, capture.events)
     return Timeline(
-        info=clock.info,
-        functions=table.functions,
-        inlines=table.inlines,
+        info=stream.info,
+        functions=stream.functions,
+        inlines=stream.inlines,
         events=capture.events,
         times=times,
         counted=counted,
         calls=calls,
-        marks=_columns(Marks, linker.marks),
-        ledger=ledger,
-        contexts=int(state[states.CONTEXTS]) - 1,
-        tag_counts=counts,
+        marks=_marks(rows, numbers),
+        ledger=stream.ledger,
+        outcome=stream.outcome,
+        task_names=stream.task_names,
     )
 
 
-def _event_times(capture: Capture, trigger_cost: Fraction) -> NDArray[np.int64]:
-    clock = Clock(capture.info, trigger_cost)
-    parts = [clock.advance(ticks) for ticks, _ in capture.chunks()]
-    return np.concatenate(parts or [np.empty(0, np.int64)])
+def _calls(rows: Rows, events: int) -> tuple[Calls, NDArray[np.int64]]:
+    """The calls in the order of their entries, and the row of each call by its number."""
+    began = rows.select(rows.kind == ENTER)
+    ended = rows.select(rows.kind == LEAVE)
+    ended = ended.select(np.argsort(ended.call, kind="stable"))
+    real = (ended.flags & LOST) == 0
+    numbers = np.append(np.where(real, np.cumsum(real) - 1, -1), -1)
+    for lost in np.flatnonzero(~real).tolist():
+        numbers[lost] = numbers[ended.parent[lost]]
+    began, ended = began.select(real), ended.select(real)
+    is_open = (ended.flags & OPEN) != 0
+    wall = ended.elapsed + ended.away
+    return Calls(
+        function=ended.fn.astype(np.int32),
+        entry_event=began.leave.copy(),
+        exit_event=np.where(is_open, events, ended.leave),
+        entry=ended.time - wall,
+        exit=ended.time.copy(),
+        elapsed=ended.elapsed.copy(),
+        net=ended.net.copy(),
+        wall=wall,
+        part=ended.part.copy(),
+        depth=ended.depth.astype(np.int32),
+        parent=numbers[ended.parent],
+        context=ended.context.astype(np.int32),
+        flags=ended.flags.astype(np.uint8),
+    ), numbers
 
 
-def _columns(kind: type[_T], columns: dict[str, NDArray[np.int64]]) -> _T:
-    return kind(**columns)
+def _marks(rows: Rows, numbers: NDArray[np.int64]) -> Marks:
+    marks = rows.select(rows.kind >= MARK_INLINE)
+    return Marks(
+        kind=marks.kind.astype(np.uint8),
+        name=marks.fn.astype(np.int32),
+        event=marks.leave.copy(),
+        time=marks.time.copy(),
+        since=marks.elapsed.copy(),
+        depth=marks.depth.astype(np.int32),
+        parent=numbers[marks.parent],
+        context=marks.context.astype(np.int32),
+    )

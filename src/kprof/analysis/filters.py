@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Calls, Timeline
-from kprof.analysis.machine import Rows
-from kprof.analysis.states import MARK_INLINE
+from kprof.analysis.replay.codes import MARK_INLINE
+from kprof.analysis.replay.columns import Rows
 from kprof.analysis.statistics import FunctionStatistics, Gather, Statistics
 from kprof.errors import UsageError
 from kprof.names import NameEntry
@@ -161,18 +161,10 @@ def filtered_statistics(timeline: Timeline, keep: Mask, statistics: Statistics) 
 
 def gathered(timeline: Timeline, calls: Calls) -> dict[str, FunctionStatistics]:
     """The statistics of these calls, by their functions' names."""
-    none = np.empty(0, np.int64)
     gather = Gather(timeline.functions)
-    gather.add(
-        Rows(
-            calls.function.astype(np.int64),
-            calls.elapsed,
-            calls.net,
-            calls.wall - calls.elapsed,
-            calls.flags.astype(np.int64),
-            none, none, none, none, none, none,
-        )
-    )  # fmt: skip
+    away = calls.wall - calls.elapsed
+    columns = (calls.function, calls.elapsed, calls.net, away, calls.flags)
+    gather.add(Rows(np.stack([column.astype(np.int64) for column in columns], axis=1)))
     return {f.entry.name: f for f in gather.functions.values()}
 
 

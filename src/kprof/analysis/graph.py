@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Calls, Timeline
 from kprof.analysis.filters import Mask
-from kprof.analysis.states import ORPHAN
+from kprof.analysis.replay.codes import ORPHAN
 
 
 @dataclass

@@ -11,7 +11,7 @@ from kprof.analysis.beat import Beat, find_beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask
 from kprof.analysis.measures import Measure
-from kprof.analysis.states import INNER, OPEN, ORPHAN
+from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN
 
 Column = NDArray[np.int64]
 _OFTEN = 8

@@ -8,20 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from kprof.analysis import states
-from kprof.analysis.batches import TOP, Batched, Batches
+from kprof.analysis.batches import TOP, Batched, Batches, CallColumns
 from kprof.analysis.calls import timeline
-from kprof.analysis.clock import Clock
-from kprof.analysis.fast import pays
 from kprof.analysis.graph import paths
 from kprof.analysis.interrupts import interrupt_functions
-from kprof.analysis.machine import BLOCK, Machine, Rows
 from kprof.analysis.noise import Array
-from kprof.analysis.paging import Pages
-from kprof.analysis.states import MARK_INLINE, ORPHAN
+from kprof.analysis.replay.codes import LEAVE, LOST, ORPHAN
 from kprof.analysis.statistics import FunctionStatistics, Gather
-from kprof.analysis.summary import Ledger
-from kprof.analysis.tags import TagTable
+from kprof.analysis.stream import Ledger, Stream
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import Modifier, NameEntry, NameFile
 
@@ -73,51 +67,18 @@ def measure(
     UsageError
         The triggers cannot have cost so much.
     """
-    table = TagTable.of(names)
-    machine = Machine(table, detail=True, fast=pays(capture.events))
-    clock = Clock(capture.info, trigger_cost)
-    gather, batches = Gather(table.functions), Batches()
-    times = np.empty(0, np.int64)
-    pages = Pages(capture.records)
-
-    def add(rows: Rows, first: int) -> None:
-        is_call = rows.flags < MARK_INLINE
-        rows = Rows(*(column[is_call] for column in rows))
-        if len(rows.fn):
-            gather.add(rows)
-            ended = np.append(times, clock.time)[np.where(rows.leave < 0, -1, rows.leave - first)]
-            batches.add(rows, ended)
-
-    for number, (ticks, tags) in enumerate(capture.chunks(BLOCK)):
-        new = clock.advance(ticks)
-        times = np.concatenate([times, new]) if len(times) else new
-        first = machine.at
-        add(machine.feed(new, table.ops[tags]), first)
-        times = times[machine.at - first :]
-        pages.release(number * BLOCK)
-    first = machine.at
-    add(machine.feed(np.empty(0, np.int64), np.empty(0, np.int32), last=True), first)
-    times = times[machine.at - first :]
-    add(machine.finish(), machine.at)
-    clock.finish()
-    state = machine.state
-    ledger = Ledger(
-        elapsed=clock.time,
-        net=sum(one.net for one in gather.functions.values()),
-        idle=int(state[states.IDLE]),
-        unattributed=int(state[states.UNATTRIBUTED]),
-    )
-    return _by_name(batches, gather, table.functions, clock, capture, ledger)
+    stream = Stream(capture, names, trigger_cost=trigger_cost)
+    gather, batches = Gather(stream.functions), Batches()
+    for rows in stream.rows():
+        ended = rows.select((rows.kind == LEAVE) & ((rows.flags & LOST) == 0))
+        gather.add(ended)
+        calls = CallColumns(ended.fn, ended.net, ended.flags, ended.call, ended.parent)
+        batches.add(calls, ended.time)
+    return _by_name(batches, gather, stream)
 
 
-def _by_name(
-    batches: Batches,
-    gather: Gather,
-    entries: tuple[NameEntry, ...],
-    clock: Clock,
-    capture: Capture,
-    ledger: Ledger,
-) -> MeasuredRun:
+def _by_name(batches: Batches, gather: Gather, stream: Stream) -> MeasuredRun:
+    entries = stream.functions
     found = batches.finish()
     calls = {fn: float(one.calls.sum()) for fn, one in found.functions.items()}
     pairs = {pair: float(many.sum()) for pair, many in found.callers.items()}
@@ -128,9 +89,9 @@ def _by_name(
             name = OUTSIDE if caller == TOP else entries[caller].name
             callers[name, entries[callee].name] = many
     return MeasuredRun(
-        info=clock.info,
-        events=capture.events,
-        ledger=ledger,
+        info=stream.info,
+        events=stream.events,
+        ledger=stream.ledger,
         functions={one.entry.name: one for one in gather.functions.values()},
         batches={entries[fn].name: one for fn, one in found.functions.items()},
         callers=callers,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask, below, kept_marks
-from kprof.analysis.states import MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.replay.codes import MARK_INLINE, OPEN, ORPHAN
 from kprof.errors import UsageError
 
 

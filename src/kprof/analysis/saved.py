@@ -17,11 +17,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from kprof.analysis.clock import PARTS
 from kprof.analysis.doubts import Doubts, doubts_of
 from kprof.analysis.measures import Measure
+from kprof.analysis.replay.clock import PARTS
 from kprof.analysis.statistics import FunctionStatistics, Statistics
-from kprof.analysis.summary import Anomalies, Ledger
+from kprof.analysis.stream import Ledger
+from kprof.analysis.summary import Anomalies
 from kprof.capture.model import CaptureInfo
 from kprof.errors import FileAccessError, KprofError
 from kprof.files import read_bytes, write_text
@@ -144,7 +145,9 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         functions[name] = one
     tags = {int(tag): int(count) for tag, count in value["anomalies"]["unknown_tags"].items()}
     others = {
-        key: int(value["anomalies"][key]) for key in Anomalies._fields if key != "unknown_tags"
+        key: int(value["anomalies"].get(key, 0))
+        for key in Anomalies._fields
+        if key != "unknown_tags"
     }
     return Statistics(
         info=info,

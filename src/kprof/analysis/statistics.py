@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis import states
-from kprof.analysis.clock import Clock
 from kprof.analysis.doubts import Doubts, doubts_of, merge_doubts
-from kprof.analysis.machine import Machine, Rows, replay_rows
 from kprof.analysis.measures import Measure
-from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
-from kprof.analysis.summary import Anomalies, FunctionFigures, Ledger, Summary
-from kprof.analysis.tags import TAGS, TagTable
-from kprof.analysis.tally import Groups
+from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN, UNWOUND
+from kprof.analysis.replay.columns import Rows
+from kprof.analysis.replay.tally import Groups
+from kprof.analysis.stream import Ledger, Stream
+from kprof.analysis.summary import (
+    Anomalies,
+    FunctionFigures,
+    Summary,
+    anomalies_of,
+    inline_counts,
+)
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.errors import UsageError
 from kprof.names import NameEntry, NameFile
+from kprof.names.calls import CallKnowledge
 
 
 @dataclass
@@ -36,7 +41,7 @@ class FunctionStatistics:
     entry
         Its line in the name file.
     calls, complete, orphans, opens, unwound
-        See `kprof.analysis.tally.Tally`.
+        See `kprof.analysis.replay.tally.Tally`.
     elapsed, net, wall
         Sums over all calls, as in the summary.
     own, whole, real
@@ -141,6 +146,7 @@ def statistics(
     names: NameFile,
     *,
     trigger_cost: Fraction = Fraction(0),
+    known: CallKnowledge | None = None,
     fast: bool | None = None,
 ) -> Statistics:
     """Replay a capture into statistics; memory does not grow with the capture.
@@ -150,35 +156,32 @@ def statistics(
     UsageError
         The triggers cannot have cost so much.
     """
-    if fast is None:
-        from kprof.analysis.fast import pays
-
-        fast = pays(capture.events)
-    table = TagTable.of(names)
-    machine = Machine(table, fast=fast)
-    clock = Clock(capture.info, trigger_cost)
-    counts = np.zeros(TAGS, np.int64)
-    gather = Gather(table.functions)
-    for rows in replay_rows(capture, table, machine, clock, counts):
+    stream = Stream(capture, names, trigger_cost=trigger_cost, known=known, fast=fast)
+    gather = Gather(stream.functions)
+    for rows in stream.calls():
         gather.add(rows)
-    clock.finish()
-    state = machine.state
-    ledger = Ledger(
-        elapsed=clock.time,
-        net=sum(f.net for f in gather.functions.values()),
-        idle=int(state[states.IDLE]),
-        unattributed=int(state[states.UNATTRIBUTED]),
-    )
-    switches, contexts = int(state[states.SWITCHES]), int(state[states.CONTEXTS]) - 1
-    whole = gather.close(capture, table, ledger, counts, switches, contexts)
-    return replace(
-        whole,
-        info=clock.info,
-        longest=clock.longest,
-        trigger_cost=trigger_cost * clock.info.step,
-        taken=clock.taken,
-        short=clock.short,
-        doubts=doubts_of(clock.info, clock.longest),
+    outcome = stream.outcome
+    assert outcome is not None
+    mine = gather.functions.values()
+    ledger = outcome.ledger
+    return Statistics(
+        info=stream.info,
+        captures=[(capture.info.source, capture.events, ledger.elapsed, ledger.idle)],
+        ledger=ledger,
+        functions={f.entry.name: f for f in mine},
+        inlines={entry.name: (entry, count) for entry, count in inline_counts(stream)},
+        anomalies=anomalies_of(
+            stream,
+            sum(f.orphans for f in mine),
+            sum(f.opens for f in mine),
+            sum(f.unwound for f in mine),
+        ),
+        never=tuple(e for i, e in enumerate(stream.functions) if i not in gather.functions),
+        longest=outcome.longest,
+        trigger_cost=trigger_cost * stream.info.step,
+        taken=outcome.taken,
+        short=outcome.short,
+        doubts=doubts_of(stream.info, outcome.longest),
     )
 
 
@@ -191,7 +194,7 @@ class Gather:
 
     def add(self, rows: Rows) -> None:
         """Count these rows."""
-        if not len(rows.fn):
+        if not len(rows):
             return
         order = np.argsort(rows.fn.astype(np.uint16), kind="stable")
         groups = Groups(rows.fn)
@@ -230,40 +233,6 @@ class Gather:
         into.whole.merge(Measure.of(elapsed[done]))
         into.real.merge(Measure.of((elapsed + away)[done]))
         into.blocked.merge(Measure.of(away[done]))
-
-    def close(
-        self,
-        capture: Capture,
-        table: TagTable,
-        ledger: Ledger,
-        counts: NDArray[np.int64],
-        switches: int,
-        contexts: int,
-    ) -> Statistics:
-        """The statistics of what was gathered."""
-        mine = self.functions.values()
-        unknown = np.flatnonzero((table.ops == states.SPECIAL + states.UNKNOWN) & (counts > 0))
-        anomalies = Anomalies(
-            orphan_exits=sum(f.orphans for f in mine),
-            open_calls=sum(f.opens for f in mine),
-            unwound_calls=sum(f.unwound for f in mine),
-            unknown_tags={int(tag): int(counts[tag]) for tag in unknown},
-            context_switches=switches,
-            contexts=contexts,
-        )
-        return Statistics(
-            info=capture.info,
-            captures=[(capture.info.source, capture.events, ledger.elapsed, ledger.idle)],
-            ledger=ledger,
-            functions={f.entry.name: f for f in mine},
-            inlines={
-                entry.name: (entry, int(counts[entry.value]))
-                for entry in table.inlines
-                if counts[entry.value]
-            },
-            anomalies=anomalies,
-            never=tuple(e for i, e in enumerate(table.functions) if i not in self.functions),
-        )
 
 
 def merge_statistics(parts: Iterable[Statistics]) -> Statistics:

@@ -1,89 +1,257 @@
-"""A capture as a stream of steps: every entry, exit, inline trigger and switch in order of time.
+"""A capture as one stream of calls: what every report, page and export is made from.
 
-`timeline` keeps all calls of a capture; this hands on the same calls a block at a time, so that an
-export of any length needs the memory of a few blocks. A *step* is one of
+A `Stream` replays its capture as often as it is asked to, a block of events at a time, so that the
+memory of a few blocks is enough for any length. It gives, in the order of events,
 
-======  =======================================================================================
-ENTER   a call begins
-LEAVE   a call ends; `Steps.rows` has its figures. Several may share an event (unwound calls)
-INLINE  an inline trigger
-SWITCH  `context` runs from here on
-======  =======================================================================================
+- `calls`: a narrow row for each call that ended, for sums and distributions;
+- `rows`: a wide row for each step: a call that begins (ENTER) or ends (LEAVE), an inline trigger, a
+  switch of contexts; see `kprof.analysis.replay.columns.Rows`;
+- itself, as `Steps`: the same as columns for exports.
 
-The calls of each context nest. An orphan exit has an ENTER too: where its slice began or, with
-calls still open there that began earlier, where the last of these ends. That asks for a look
-ahead of up to `HELD` blocks; an orphan of a longer slice begins where it ends, and so does an
-exit that matches nothing while calls are open.
+What is known only at the end, the ledger above all, is its `outcome` after one of these.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis import fast, states
-from kprof.analysis.clock import Clock
-from kprof.analysis.machine import BLOCK, Machine, Rows
 from kprof.analysis.paging import Pages
-from kprof.analysis.placing import Placer
-from kprof.analysis.steps import ENTER, INLINE, LEAVE, SWITCH, Merged, Merger, Steps
-from kprof.analysis.summary import Ledger
-from kprof.analysis.tags import TAGS, TagTable
-from kprof.capture.model import Capture
+from kprof.analysis.replay import clock as clocks
+from kprof.analysis.replay import codes
+from kprof.analysis.replay.clock import Clock
+from kprof.analysis.replay.codes import ENTER, LEAVE, MARK_OUT
+from kprof.analysis.replay.columns import Rows
+from kprof.analysis.replay.compiled import compiled, pays
+from kprof.analysis.replay.knowledge import KnownCalls, known_calls
+from kprof.analysis.replay.machine import Machine
+from kprof.analysis.replay.survey import Survey, survey
+from kprof.analysis.replay.tags import TAGS, TagTable
+from kprof.analysis.replay.tally import Tally
+from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameFile
+from kprof.names.calls import CallKnowledge
 
-__all__ = ["ENTER", "HELD", "INLINE", "LEAVE", "SWITCH", "StepStream", "Steps"]
+INLINE, SWITCH = 2, 3
+__all__ = ["ENTER", "INLINE", "LEAVE", "SWITCH", "Ledger", "Outcome", "Steps", "Stream"]
+BLOCK = 1 << 16
+_CHUNK = 1 << 15  # events decoded at a time: their times and ops stay in the second level cache
 
-HELD = 4
-"""Blocks of 65,536 events that are looked ahead to find where orphans begin."""
+Column = NDArray[np.int64]
 
 
-class StepStream:
-    """The steps of a capture; iterate as often as needed.
+class Ledger(NamedTuple):
+    """Where the time went, in ticks.
+
+    Always ``elapsed == net + idle + unattributed + left_out + user``.
+
+    Attributes
+    ----------
+    elapsed
+        From the first event to the last.
+    net
+        The sum of the net times of all functions.
+    idle
+        In the system context with no call open on it, and in functions that the name file marks as
+        idle.
+    unattributed
+        Below the calls that were seen entering: what ran there is not known.
+    left_out
+        The net times of the calls that filters have left out.
+    user
+        In user mode, where the name file marks it.
+    """
+
+    elapsed: int
+    net: int
+    idle: int
+    unattributed: int
+    left_out: int = 0
+    user: int = 0
+
+    @property
+    def run(self) -> int:
+        """Elapsed time that was not idle."""
+        return self.elapsed - self.idle
+
+
+class Outcome(NamedTuple):
+    """What is known when a capture has been replayed; times in ticks.
+
+    Attributes
+    ----------
+    ledger
+        Where the time went.
+    switches, contexts
+        Context switches, and tasks that were told apart.
+    ambiguous
+        Switches that could have been to either of several tasks.
+    restarts
+        Calls that showed that a longjmp had ended others.
+    deepest
+        The depth of the deepest call; -1 where it was not looked at.
+    longest, taken, short
+        See `kprof.analysis.replay.clock.Clock`.
+    tag_counts
+        Shape (65536,): how often each tag came that is no entry and no exit, at least.
+    """
+
+    ledger: Ledger
+    switches: int
+    contexts: int
+    ambiguous: int
+    restarts: int
+    deepest: int
+    longest: int
+    taken: int
+    short: int
+    tag_counts: Column
+
+
+class Steps(NamedTuple):
+    """A block of steps; columns of one length, times in ticks since the first event.
+
+    Attributes
+    ----------
+    kind
+        uint8: ENTER, LEAVE, INLINE or SWITCH.
+    name
+        int64: an index of `Stream.functions`; of an INLINE of `Stream.inlines`; of a SWITCH the
+        switch function, or -1 for a task mark.
+    time
+        int64, ascending.
+    context
+        int64: 0 the system context, tasks from 1; of a SWITCH the context that runs afterwards.
+    depth
+        int64: of a call, 0 the lowest; of other steps how many calls are open in the context.
+    leave
+        int64: where the LEAVE steps are in the columns.
+    rows
+        The figures of the calls that end, a row for each LEAVE.
+    switched
+        int64: the events of the SWITCH steps.
+    stop
+        How many events of the capture make up this block and those before.
+    """
+
+    kind: NDArray[np.uint8]
+    name: Column
+    time: Column
+    context: Column
+    depth: Column
+    leave: Column
+    rows: Rows
+    switched: Column
+    stop: int
+
+
+class Stream:
+    """A capture to be replayed.
+
+    Parameters
+    ----------
+    trigger_cost
+        What a trigger costs, in ticks; see `kprof.analysis.replay.clock.Clock`.
+    known
+        What can call what in the program, where that is known.
+    fast
+        Compiled, or not; None: where numba is installed and the capture is large.
 
     Attributes
     ----------
     functions, inlines
-        Entries of the name file by their number in `Steps.name`.
+        Entries of the name file by their numbers in rows.
     info
-        What is known of the capture.
+        What is known of the capture, with the clock that the times are in.
     first
         The context that runs before the first switch.
     compiled
-        The capture is so large that compiled code is worth its start, and numba is there.
-    ledger
-        Where the time went; complete after an iteration.
-    contexts
-        Task contexts that were told apart; after an iteration.
+        The replay is the compiled one.
+    outcome
+        What is known at the end; after an iteration.
+    task_tags
+        By the number of a context: the tag of its task mark; after an iteration.
     """
 
-    def __init__(self, capture: Capture, names: NameFile) -> None:
+    def __init__(
+        self,
+        capture: Capture,
+        names: NameFile,
+        *,
+        trigger_cost: Fraction = Fraction(0),
+        known: CallKnowledge | None = None,
+        fast: bool | None = None,
+    ) -> None:
         self._capture = capture
-        self._table = TagTable.of(names)
-        self.functions = self._table.functions
-        self.inlines = self._table.inlines
-        self.info = capture.info
-        self.compiled = fast.pays(capture.events)
-        self.first = _first_context(capture, self._table)
-        self.ledger = Ledger(0, 0, 0, 0)
-        self.contexts = 0
+        self._cost = trigger_cost
+        table = TagTable.of(names, capture.info)
+        self.functions = table.functions
+        self.inlines = table.inlines
+        calls: KnownCalls | None = None
+        if known is not None:
+            calls = known_calls(known, table.functions)
+        self.survey: Survey = survey(capture, table, calls)
+        self.info: CaptureInfo = Clock(capture.info, trigger_cost).info
+        self.events = capture.events
+        self.compiled = pays(capture.events) if fast is None else fast
+        self.first = 1 if self.survey.starts_in_task else 0
+        self.outcome: Outcome | None = None
+        self.task_tags: dict[int, int] = {}
+        self._done = 0  # events that are replayed
+        self.paths: tuple[Column, Column] = (np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where the time went; after an iteration."""
+        if self.outcome is None:
+            raise ValueError("the stream has not been read yet")
+        return self.outcome.ledger
+
+    @property
+    def task_names(self) -> dict[int, str]:
+        """By the number of a context: the name of its task, where it has a mark; afterwards."""
+        names = self.survey.table.task_names
+        return {context: names[tag] for context, tag in self.task_tags.items()}
+
+    @property
+    def contexts(self) -> int:
+        """Tasks that were told apart; after an iteration."""
+        return self.outcome.contexts if self.outcome is not None else 0
+
+    def tally(self) -> Tally:
+        """The sums of every function."""
+        tally = Tally(len(self.survey.role))
+        if self.compiled and not self._cost:
+            self._tally_compiled(tally)
+        else:
+            for rows in self.calls():
+                tally.add(rows)
+        return tally
+
+    def calls(self) -> Iterator[Rows]:
+        """Narrow rows of the calls that ended, and of those open at the end."""
+        yield from self._replay(detail=False)
+
+    def rows(self) -> Iterator[Rows]:
+        """Wide rows of all steps; their times are ascending."""
+        latest = 0
+        for rows in self._replay(detail=True):
+            if self._cost and len(rows):  # single times may run backwards
+                time = rows.time
+                time[0] = max(time[0], latest)
+                np.maximum.accumulate(time, out=time)
+                latest = int(time[-1])
+            yield rows
 
     def __iter__(self) -> Iterator[Steps]:
-        placer = Placer()
-        held: deque[Merged] = deque()
-        for block in self._merged():
-            held.append(block)
-            placer.look(held)
-            if len(held) > HELD:
-                yield placer.place(held.popleft())
-        while held:
-            yield placer.place(held.popleft())
+        for rows in self.rows():
+            yield _steps(rows, self._done)
 
-    def tag_counts(self) -> NDArray[np.int64]:
+    def tag_counts(self) -> Column:
         """How often each tag occurs in the capture, shape (65536,); reads all of it."""
         counts = np.zeros(TAGS, np.int64)
         pages = Pages(self._capture.records)
@@ -92,54 +260,123 @@ class StepStream:
             counts += np.bincount(tags, minlength=TAGS)
         return counts
 
-    def raw(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
+    def raw(self, start: int, stop: int) -> tuple[Column, NDArray[np.uint16]]:
         """The ticks and tags of these events as they were stored."""
-        part = Capture(self.info, self._capture.records[start:stop])
+        part = Capture(self._capture.info, self._capture.records[start:stop])
         return part.ticks(), part.tags()
 
-    def _merged(self) -> Iterator[Merged]:
-        machine = Machine(self._table, detail=True, fast=self.compiled)
-        clock = Clock(self.info)
-        merger = Merger(self.first)
-        times = np.empty(0, np.int64)
-        ops = np.empty(0, np.int32)
+    def times(self) -> Iterator[Column]:
+        """The time of every event, block by block."""
+        clock = Clock(self._capture.info, self._cost)
+        for ticks, _ in self._capture.chunks(BLOCK):
+            yield clock.advance(ticks)
+
+    def _replay(self, *, detail: bool) -> Iterator[Rows]:
+        table = self.survey.table
+        machine = Machine(self.survey, detail=detail, fast=self.compiled)
+        clock = Clock(self._capture.info, self._cost)
+        counts = np.zeros(TAGS, np.int64)
         net = 0
         pages = Pages(self._capture.records)
-        for ticks, tags in self._capture.chunks(BLOCK):
-            new_times, new_ops = clock.advance(ticks), self._table.ops[tags]
-            times, ops = _joined(times, new_times), _joined(ops, new_ops)
-            rows = machine.feed(new_times, new_ops)
-            done = machine.at - merger.at
+        empty = np.empty(0, np.int64)
+        for number, (ticks, tags) in enumerate(self._capture.chunks(BLOCK)):
+            counts += np.bincount(tags, minlength=TAGS)
+            rows = machine.feed(clock.advance(ticks), table.ops[tags])
             net += int(rows.net.sum())
-            yield merger.merge(times[:done], ops[:done], rows, clock.time)
-            times, ops = times[done:], ops[done:]
-            pages.release(merger.at - HELD * BLOCK)
-        rows = machine.feed(np.empty(0, np.int64), np.empty(0, np.int32), last=True)
-        opened = machine.finish()
-        opened = opened._replace(leave=np.full(len(opened.fn), merger.at + len(ops), np.int64))
-        rows = Rows(*(np.concatenate(pair) for pair in zip(rows, opened, strict=True)))
+            yield self._placed(rows, machine, detail)
+            pages.release(number * BLOCK)
+        rows = machine.feed(empty, empty.astype(np.int32), last=True)
+        ended = machine.finish()
+        rows = Rows(np.concatenate([rows.table, ended.table]))
         net += int(rows.net.sum())
-        yield merger.merge(times, ops, rows, clock.time)
-        state: Any = machine.state
-        idle, unattributed = int(state[states.IDLE]), int(state[states.UNATTRIBUTED])
-        self.ledger = Ledger(clock.time, net, idle, unattributed)
-        self.contexts = int(state[states.CONTEXTS]) - 1
+        clock.finish()
+        self._end(machine, net, clock.time, clock.longest, clock.taken, clock.short, counts)
+        yield self._placed(rows, machine, detail)
+
+    def _placed(self, rows: Rows, machine: Machine, detail: bool) -> Rows:
+        self._done = machine.at
+        if detail:
+            self.paths = machine.paths()
+            self._task_tags(machine)
+        return rows
+
+    def _tally_compiled(self, tally: Tally) -> None:
+        code = compiled()
+        capture, table = self._capture, self.survey.table
+        machine = Machine(self.survey, fast=True)
+        decode: Any = code.decode_records
+        if capture.records.dtype != np.uint8:
+            decode = code.decode_words
+        mask = (1 << capture.info.time_bits) - 1
+        clock = np.zeros(clocks.CLOCK_SIZE, np.int64)
+        counts = np.zeros(TAGS, np.int64)
+        if capture.events:
+            clock[clocks.PREVIOUS] = int(next(capture.chunks(1))[0][0])
+        times, ops = np.empty(0, np.int64), np.empty(0, np.int32)
+        held = 0
+        pages = Pages(capture.records)
+        for start in range(0, capture.events, _CHUNK):
+            part = capture.records[start : start + _CHUNK]
+            end = held + len(part)
+            if len(times) < end:
+                times = np.concatenate([times[:held], np.empty(end, np.int64)])
+                ops = np.concatenate([ops[:held], np.empty(end, np.int32)])
+            decode(part, mask, table.ops, clock, times[held:], ops[held:], counts)
+            last = start + len(part) == capture.events
+            done = machine.run(code, times, ops, end, last, tally.table)
+            held = end - done
+            times[:held] = times[done:end].copy()
+            ops[:held] = ops[done:end].copy()
+            pages.release(start)
+        now, longest = int(clock[clocks.TIME]), int(clock[clocks.LONGEST])
+        machine.end_at(now)
+        tally.add(machine.finish())
+        self._end(machine, int(tally.net.sum()), now, longest, 0, 0, counts)
+
+    def _end(
+        self, machine: Machine, net: int, now: int, longest: int, taken: int, short: int,
+        counts: Column,
+    ) -> None:  # fmt: skip
+        ledger = Ledger(
+            elapsed=now,
+            net=net,
+            idle=machine[codes.IDLE],
+            unattributed=machine[codes.UNATTRIBUTED],
+            user=machine[codes.USER],
+        )
+        self.outcome = Outcome(
+            ledger=ledger,
+            switches=machine[codes.SWITCHES],
+            contexts=machine[codes.NEXT_ID] - 1,
+            ambiguous=machine[codes.AMBIGUOUS],
+            restarts=machine[codes.RESTARTS],
+            deepest=machine[codes.DEEPEST],
+            longest=longest,
+            taken=taken,
+            short=short,
+            tag_counts=counts,
+        )
+        self._task_tags(machine)
+
+    def _task_tags(self, machine: Machine) -> None:
+        contexts: Any = machine.columns.contexts
+        for slot in range(0, machine[codes.SLOTS] * codes.CONTEXT, codes.CONTEXT):
+            task = int(contexts[slot + codes.C_TASK])
+            if task >= 0:
+                self.task_tags[int(contexts[slot + codes.C_ID])] = task
 
 
-def _joined(before: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([before, new]) if len(before) else new
-
-
-def _first_context(capture: Capture, table: TagTable) -> int:
-    """What runs before the first switch: a task (1) or the system context (0)."""
-    if not table.switcher.any():
-        return 1
-    pages = Pages(capture.records)
-    for number, (_, tags) in enumerate(capture.chunks(BLOCK)):
-        pages.release(number * BLOCK)
-        kinds = table.ops[tags] - states.SPECIAL
-        switches = (kinds >= 0) & ((kinds & 7) >= states.SWITCH_OUT)
-        if switches.any():
-            kind = int(kinds[np.argmax(switches)]) & 7
-            return 1 if kind in (states.SWITCH_OUT, states.SWTCH_ENTRY) else 0
-    return 1
+def _steps(rows: Rows, stop: int) -> Steps:
+    """A block of wide rows as steps."""
+    kinds = rows.kind
+    kind = np.minimum(kinds, SWITCH).astype(np.uint8)
+    switch = kinds >= MARK_OUT
+    leave = np.flatnonzero(kinds == LEAVE)
+    context, depth = rows.context, rows.depth
+    if switch.any():
+        out = kinds == MARK_OUT
+        context, depth = np.where(out, 0, context), np.where(out, rows.part, depth)
+    return Steps(
+        kind, rows.fn, rows.time, context, depth, leave, rows.select(leave),
+        rows.leave[switch], stop,
+    )  # fmt: skip

@@ -7,42 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kprof.analysis import states, tally
-from kprof.analysis.books import keep_books
 from kprof.analysis.doubts import Doubts, doubts_of
-from kprof.analysis.tags import TagTable
-from kprof.analysis.tally import Tally
+from kprof.analysis.replay import codes, tally
+from kprof.analysis.replay.tally import Tally
+from kprof.analysis.stream import Ledger, Outcome, Stream
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameEntry, NameFile
-
-
-class Ledger(NamedTuple):
-    """Where the time went, in ticks, always ``elapsed == net + idle + unattributed + left_out``.
-
-    Attributes
-    ----------
-    elapsed
-        From the first event to the last.
-    net
-        The sum of the net times of all functions.
-    idle
-        In the system context with no call open on it.
-    unattributed
-        Below the calls that were seen entering: what ran there is not known.
-    left_out
-        The net times of the calls that filters have left out.
-    """
-
-    elapsed: int
-    net: int
-    idle: int
-    unattributed: int
-    left_out: int = 0
-
-    @property
-    def run(self) -> int:
-        """Elapsed time that was not idle."""
-        return self.elapsed - self.idle
+from kprof.names.calls import CallKnowledge
 
 
 class FunctionFigures(NamedTuple):
@@ -74,7 +45,17 @@ class FunctionFigures(NamedTuple):
 
 
 class Anomalies(NamedTuple):
-    """Odd data, counted: see `kprof.analysis.replay`. `unknown_tags` is events by their tag."""
+    """Odd data, counted: see `kprof.analysis.replay`.
+
+    Attributes
+    ----------
+    unknown_tags
+        Events by their tag.
+    ambiguous_switches
+        Context switches that could have been to either of several tasks.
+    restarts
+        Calls that showed that a longjmp had ended others.
+    """
 
     orphan_exits: int
     open_calls: int
@@ -82,6 +63,8 @@ class Anomalies(NamedTuple):
     unknown_tags: dict[int, int]
     context_switches: int
     contexts: int
+    ambiguous_switches: int = 0
+    restarts: int = 0
 
     def mostly_unknown(self, events: int) -> bool:
         """Does the name file know less than half of so many events?"""
@@ -123,6 +106,7 @@ def summarise(
     names: NameFile,
     *,
     trigger_cost: Fraction = Fraction(0),
+    known: CallKnowledge | None = None,
     fast: bool | None = None,
 ) -> Summary:
     """Replay a capture into its summary; memory does not grow with the capture.
@@ -132,53 +116,68 @@ def summarise(
     Parameters
     ----------
     trigger_cost
-        In ticks; see `kprof.analysis.clock.Clock`.
+        In ticks; see `kprof.analysis.replay.clock.Clock`.
+    known
+        What can call what in the program, where that is known.
     fast
-        See `kprof.analysis.books.keep_books`.
+        Compiled, or not; None: where numba is installed and the capture is large.
 
     Raises
     ------
     UsageError
         The triggers cannot have cost so much.
     """
-    table = TagTable.of(names)
-    books = keep_books(capture, table, trigger_cost=trigger_cost, fast=fast)
-    state, counts, figures = books.state, books.tag_counts, books.tally
-    ledger = Ledger(
-        elapsed=books.elapsed,
-        net=int(figures.net.sum()),
-        idle=int(state[states.IDLE]),
-        unattributed=int(state[states.UNATTRIBUTED]),
-    )
-    unknown = np.flatnonzero((table.ops == states.SPECIAL + states.UNKNOWN) & (counts > 0))
-    anomalies = Anomalies(
-        orphan_exits=int(figures.table[:, tally.ORPHANS].sum()),
-        open_calls=int(figures.table[:, tally.OPENS].sum()),
-        unwound_calls=int(figures.table[:, tally.UNWINDS].sum()),
-        unknown_tags={int(tag): int(counts[tag]) for tag in unknown},
-        context_switches=int(state[states.SWITCHES]),
-        contexts=int(state[states.CONTEXTS]) - 1,
-    )
-    inlines = tuple(
-        (entry, int(counts[entry.value])) for entry in table.inlines if counts[entry.value]
-    )
-    rows = _figures(table, figures)
+    stream = Stream(capture, names, trigger_cost=trigger_cost, known=known, fast=fast)
+    figures = stream.tally()
+    outcome = stream.outcome
+    assert outcome is not None
+    counts = figures.table[:, [tally.ORPHANS, tally.OPENS, tally.UNWINDS]].sum(axis=0).tolist()
     return Summary(
-        books.info,
+        stream.info,
         capture.events,
-        ledger,
-        rows,
-        inlines,
-        anomalies,
-        books.longest,
-        trigger_cost * books.info.step,
-        books.taken,
-        books.short,
-        doubts_of(books.info, books.longest),
+        outcome.ledger,
+        _figures(stream.functions, figures),
+        inline_counts(stream),
+        anomalies_of(stream, *counts),
+        outcome.longest,
+        trigger_cost * stream.info.step,
+        outcome.taken,
+        outcome.short,
+        doubts_of(stream.info, outcome.longest),
     )
 
 
-def _figures(table: TagTable, figures: Tally) -> tuple[FunctionFigures, ...]:
+def inline_counts(stream: Stream) -> tuple[tuple[NameEntry, int], ...]:
+    """How often each inline trigger came, those that came; after an iteration."""
+    counts = _outcome(stream).tag_counts
+    came = ((entry, int(counts[entry.value])) for entry in stream.inlines)
+    return tuple((entry, count) for entry, count in came if count)
+
+
+def anomalies_of(stream: Stream, orphans: int, opens: int, unwound: int) -> Anomalies:
+    """What was odd, with these counts of calls; after an iteration."""
+    outcome = _outcome(stream)
+    counts, ops = outcome.tag_counts, stream.survey.table.ops
+    unknown = np.flatnonzero((ops == codes.SPECIAL + codes.UNKNOWN) & (counts > 0))
+    return Anomalies(
+        orphan_exits=orphans,
+        open_calls=opens,
+        unwound_calls=unwound,
+        unknown_tags={int(tag): int(counts[tag]) for tag in unknown},
+        context_switches=outcome.switches,
+        contexts=outcome.contexts,
+        ambiguous_switches=outcome.ambiguous,
+        restarts=outcome.restarts,
+    )
+
+
+def _outcome(stream: Stream) -> Outcome:
+    if stream.outcome is None:
+        raise ValueError("the stream has not been read yet")
+    return stream.outcome
+
+
+def _figures(functions: tuple[NameEntry, ...], figures: Tally) -> tuple[FunctionFigures, ...]:
     calls, net = figures.calls, figures.net
     ran = np.flatnonzero((calls + figures.table[:, tally.ORPHANS]) > 0)
     order = ran[np.argsort(-net[ran], kind="stable")]
@@ -187,7 +186,7 @@ def _figures(table: TagTable, figures: Tally) -> tuple[FunctionFigures, ...]:
         complete = row[tally.COMPLETE]
         rows.append(
             FunctionFigures(
-                entry=table.functions[fn],
+                entry=functions[fn],
                 calls=int(calls[fn]),
                 complete=complete,
                 elapsed=row[tally.ELAPSED],

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask, covered, whole_context
-from kprof.analysis.states import MARK_INLINE, MARK_OUT
+from kprof.analysis.replay.codes import MARK_INLINE, MARK_OUT
 
 Column = NDArray[np.int64]
 IDLE = -1

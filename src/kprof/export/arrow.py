@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.errors import MissingExtraError
 from kprof.export.table import ENDINGS, call_rows
 from kprof.export.units import Scale
@@ -17,7 +17,7 @@ from kprof.export.units import Scale
 _ROWS = 1 << 18  # of a row group
 
 
-def write_parquet(stream: StepStream, out: BinaryIO) -> None:
+def write_parquet(stream: Stream, out: BinaryIO) -> None:
     """Write a Parquet file.
 
     Raises
@@ -35,7 +35,7 @@ def write_parquet(stream: StepStream, out: BinaryIO) -> None:
         writer.add_key_value_metadata(_ledger(stream))
 
 
-def write_arrow(stream: StepStream, out: BinaryIO) -> None:
+def write_arrow(stream: Stream, out: BinaryIO) -> None:
     """Write an Arrow IPC file (Feather version 2).
 
     Raises
@@ -58,7 +58,7 @@ def _pyarrow() -> Any:
     return pa
 
 
-def _schema(pa: Any, stream: StepStream) -> Any:
+def _schema(pa: Any, stream: Stream) -> Any:
     name = pa.dictionary(pa.int32(), pa.string())
     fields = [
         ("call", pa.int64()), ("parent", pa.int64()), ("function", name), ("tag", pa.uint16()),
@@ -79,7 +79,7 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _ledger(stream: StepStream) -> dict[str, str]:
+def _ledger(stream: Stream) -> dict[str, str]:
     scale = Scale(stream.info.clock_hz, "ns")
     return {
         f"kprof.{name}_ns": str(scale.whole(ticks))
@@ -87,7 +87,7 @@ def _ledger(stream: StepStream) -> dict[str, str]:
     }
 
 
-def _batches(pa: Any, stream: StepStream, schema: Any) -> Iterator[Any]:
+def _batches(pa: Any, stream: Stream, schema: Any) -> Iterator[Any]:
     import numpy as np
 
     ns = Scale(stream.info.clock_hz, "ns").column

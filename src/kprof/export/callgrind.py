@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import IDLE, UNATTRIBUTED, plain
 from kprof.export.paths import call_paths
@@ -18,7 +18,7 @@ from kprof.export.units import Scale
 _LONG = {"us": "Microseconds", "ns": "Nanoseconds"}
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the functions of the capture and their calls."""
     scale = Scale(stream.info.clock_hz)
     graph = call_graph(stream, call_paths(stream))

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from typing import BinaryIO
 
-from kprof.analysis import states
-from kprof.analysis.stream import ENTER, INLINE, LEAVE, Steps, StepStream
+from kprof.analysis.replay import codes as states
+from kprof.analysis.stream import ENTER, INLINE, LEAVE, Steps, Stream
 from kprof.export.labels import context_label
 from kprof.export.units import Scale
 
@@ -20,13 +20,13 @@ _RUNNING = 0
 _FIRST = 1  # thread of the system context; tasks follow
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the capture as a JSON object of trace events."""
     _Writer(stream, out).write()
 
 
 class _Writer:
-    def __init__(self, stream: StepStream, out: BinaryIO) -> None:
+    def __init__(self, stream: Stream, out: BinaryIO) -> None:
         self._stream = stream
         self._out = out
         self._scale = Scale(stream.info.clock_hz)

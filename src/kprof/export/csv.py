@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.table import ENDINGS, call_rows
 from kprof.export.units import Scale
 
@@ -14,7 +14,7 @@ HEADER = (
 )
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write a line for each call; times in microseconds."""
     out.write((HEADER + "\r\n").encode("ascii"))
     us = Scale(stream.info.clock_hz).us_texts

@@ -17,9 +17,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.clock import Clock
-from kprof.analysis.stream import SWITCH, StepStream
-from kprof.analysis.tags import TAGS
+from kprof.analysis.replay.clock import Clock
+from kprof.analysis.replay.tags import TAGS
+from kprof.analysis.stream import SWITCH, Stream
 from kprof.export.labels import plain
 
 _KINDS = ("entry", "exit", "inline", "unknown")
@@ -30,7 +30,7 @@ _CONTEXT = struct.Struct("<QQQQQ")
 _WIDE = 64
 
 
-def write(stream: StepStream, folder: Path) -> None:
+def write(stream: Stream, folder: Path) -> None:
     """Write the trace into `folder`, which is there: the files ``metadata`` and ``events``.
 
     Raises
@@ -46,7 +46,7 @@ def write(stream: StepStream, folder: Path) -> None:
         out.write(_metadata(stream, trace, bits).encode("utf-8", "backslashreplace"))
 
 
-def _write_events(stream: StepStream, out: BinaryIO, trace: uuid.UUID, bits: int) -> None:
+def _write_events(stream: Stream, out: BinaryIO, trace: uuid.UUID, bits: int) -> None:
     clock = Clock(stream.info)
     kinds = _kinds(stream)
     event = np.dtype(
@@ -82,7 +82,7 @@ def _packet(
     out.write(events)
 
 
-def _kinds(stream: StepStream) -> NDArray[np.uint8]:
+def _kinds(stream: Stream) -> NDArray[np.uint8]:
     """The event class of each tag."""
     kinds = np.full(TAGS, _UNKNOWN, np.uint8)
     for entry in stream.functions:
@@ -93,7 +93,7 @@ def _kinds(stream: StepStream) -> NDArray[np.uint8]:
     return kinds
 
 
-def _metadata(stream: StepStream, trace: uuid.UUID, bits: int) -> str:
+def _metadata(stream: Stream, trace: uuid.UUID, bits: int) -> str:
     info = stream.info
     hz = max(1, round(info.clock_hz))
     seconds, rest = divmod(info.started_ns, 1_000_000_000)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
 from kprof.export.paths import CONTEXT, call_paths
 from kprof.export.units import Scale
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the call graph of the capture."""
     scale = Scale(stream.info.clock_hz)
     graph = call_graph(stream, call_paths(stream))

@@ -13,7 +13,7 @@ import json
 from contextlib import ExitStack
 from typing import Any, BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.labels import IDLE, UNATTRIBUTED, context_label
 from kprof.export.running import CLOSE, CONTEXT, MARK, OPEN, running
 from kprof.export.spool import Column
@@ -24,7 +24,7 @@ _OTHER, _CALLS, _IDLE, _MARKS = range(4)
 _INSTANT, _INTERVAL = 0, 1  # phases of markers
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the capture as a processed profile."""
     with ExitStack() as stack:
         columns = {name: stack.enter_context(Column()) for name in _SPOOLED}
@@ -37,7 +37,7 @@ _SPOOLED = ("stack", "time", "weight", "name", "start", "end", "phase", "categor
 
 
 class _Profile:
-    def __init__(self, stream: StepStream, columns: dict[str, Column]) -> None:
+    def __init__(self, stream: Stream, columns: dict[str, Column]) -> None:
         self._stream = stream
         self._columns = columns
         self._scale = Scale(stream.info.clock_hz, "ns")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.labels import IDLE, UNATTRIBUTED, context_label, plain
 from kprof.export.paths import CONTEXT, call_paths
 from kprof.export.units import Scale
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the paths of the capture that took time, in the order of their first call."""
     scale = Scale(stream.info.clock_hz)
     paths = call_paths(stream)

@@ -74,11 +74,11 @@ def export(
     FileAccessError
         `target` cannot be written.
     """
-    from kprof.analysis.stream import StepStream
+    from kprof.analysis.stream import Stream
 
     chosen = FORMATS[form]
     write = getattr(importlib.import_module(f"kprof.export.{chosen.module}"), chosen.function)
-    stream = StepStream(capture, names)
+    stream = Stream(capture, names)
     if chosen.folder:
         if str(target) == "-":
             raise UsageError(f"the format {form} is a folder of files; name it with -o FOLDER")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.labels import context_label
 from kprof.export.paths import CONTEXT, Paths
 
@@ -35,7 +35,7 @@ class Graph:
     edges: dict[tuple[int, int], Edge] = field(default_factory=dict)
 
 
-def call_graph(stream: StepStream, paths: Paths) -> Graph:
+def call_graph(stream: Stream, paths: Paths) -> Graph:
     """Sum up paths; a function inside itself counts once in its total."""
     graph = Graph()
     children: list[list[int]] = [[] for _ in paths.parent]
@@ -47,9 +47,7 @@ def call_graph(stream: StepStream, paths: Paths) -> Graph:
     return graph
 
 
-def _walk(
-    graph: Graph, stream: StepStream, paths: Paths, children: list[list[int]], root: int
-) -> None:
+def _walk(graph: Graph, stream: Stream, paths: Paths, children: list[list[int]], root: int) -> None:
     inside: dict[int, int] = {}
     todo = [root]
     while todo:
@@ -74,7 +72,7 @@ def _walk(
         todo.extend(reversed(children[node]))
 
 
-def _name(stream: StepStream, function: int) -> str:
+def _name(stream: Stream, function: int) -> str:
     if function >= CONTEXT:
         return context_label(function - CONTEXT)
     return stream.functions[function].name

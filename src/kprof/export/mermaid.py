@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
 from kprof.export.paths import CONTEXT, call_paths
@@ -19,7 +19,7 @@ _CHARACTERS = 48_000
 _SAFE = frozenset("_.:$ -")
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the call graph of the capture, the largest edges first."""
     scale = Scale(stream.info.clock_hz)
     graph = call_graph(stream, call_paths(stream))

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kprof.analysis import states
-from kprof.analysis.stream import LEAVE, StepStream
+from kprof.analysis.replay import codes as states
+from kprof.analysis.stream import LEAVE, Stream
 
 CONTEXT = 1 << 24
 """`Paths.function` of context 0."""
@@ -29,7 +29,7 @@ class Paths:
     Attributes
     ----------
     function
-        An index of `StepStream.functions`; of a context's node its number and `CONTEXT`.
+        An index of `Stream.functions`; of a context's node its number and `CONTEXT`.
     parent
         The node below, -1 of a context.
     calls
@@ -55,7 +55,7 @@ class Paths:
         return found[::-1]
 
 
-def call_paths(stream: StepStream) -> Paths:
+def call_paths(stream: Stream) -> Paths:
     """Sum up all calls; `stream.ledger` is complete afterwards."""
     tree = _Tree(compiled=stream.compiled)
     for steps in stream:

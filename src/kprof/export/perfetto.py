@@ -17,8 +17,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis import states
-from kprof.analysis.stream import INLINE, SWITCH, Steps, StepStream
+from kprof.analysis.replay import codes as states
+from kprof.analysis.stream import INLINE, SWITCH, Steps, Stream
 from kprof.export.labels import context_label
 from kprof.export.packets import BEGIN, END, FIRST, Columns, Layout, compiled
 from kprof.export.protobuf import content, number, varint
@@ -36,13 +36,13 @@ _ENDINGS = ((states.ORPHAN, "began before"), (states.OPEN, "open"), (states.UNWO
 _MARKED = states.ORPHAN | states.OPEN | states.UNWOUND | states.RESUMED
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the capture as a Perfetto trace."""
     _Writer(stream, out).write()
 
 
 class _Writer:
-    def __init__(self, stream: StepStream, out: BinaryIO) -> None:
+    def __init__(self, stream: Stream, out: BinaryIO) -> None:
         self._stream = stream
         self._out = out
         self._scale = Scale(stream.info.clock_hz, "ns")

@@ -10,14 +10,14 @@ from __future__ import annotations
 import gzip
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.labels import IDLE, UNATTRIBUTED, context_label
 from kprof.export.paths import CONTEXT, Paths, call_paths
 from kprof.export.protobuf import content, number, packed
 from kprof.export.units import Scale
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the call paths as samples."""
     paths = call_paths(stream)
     with gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=0) as zipped:
@@ -25,7 +25,7 @@ def write(stream: StepStream, out: BinaryIO) -> None:
 
 
 class _Writer:
-    def __init__(self, stream: StepStream, out: BinaryIO) -> None:
+    def __init__(self, stream: Stream, out: BinaryIO) -> None:
         self._stream = stream
         self._out = out
         self._scale = Scale(stream.info.clock_hz, "ns")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kprof.analysis.stream import ENTER, INLINE, LEAVE, StepStream
+from kprof.analysis.stream import ENTER, INLINE, LEAVE, Stream
 
 OPEN, CLOSE, CONTEXT, MARK = 0, 1, 2, 3
 
@@ -23,7 +23,7 @@ class Action(NamedTuple):
     time: int
 
 
-def running(stream: StepStream) -> Iterator[list[Action]]:
+def running(stream: Stream) -> Iterator[list[Action]]:
     """The actions of a capture in order of time, a list for each block of steps.
 
     The first is the context that runs at the start; everything is closed before the last.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.labels import context_label
 from kprof.export.running import CLOSE, CONTEXT, MARK, OPEN, running
 from kprof.export.units import Scale
@@ -20,7 +20,7 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _UNITS = {"us": "microseconds", "ns": "nanoseconds"}
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the capture as an evented profile."""
     scale = Scale(stream.info.clock_hz)
     source = json.dumps(stream.info.source)

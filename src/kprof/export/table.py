@@ -1,8 +1,8 @@
 """Calls as rows: what csv, parquet and arrow have in common.
 
-A row a call, in the order of the exits. `call` is the event number of the entry, of an orphan that
-of the exit: unique in a capture. `parent` is the `call` that it was made from, None where that is
-not known. An open call ends with the capture, an orphan begins at the switch in before its exit.
+A row a call, in the order of the exits. `call` is its number in the order of entries. `parent` is
+the `call` that it was made from, None where that is not known. An open call ends with the capture,
+an orphan begins at the switch in before its exit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis import states
+from kprof.analysis.replay import codes as states
 from kprof.analysis.stream import Steps
 
 ENDINGS = {
@@ -45,19 +45,18 @@ class CallRows(NamedTuple):
 
 def call_rows(steps: Steps) -> CallRows:
     """The calls that end in a block."""
-    rows = steps.rows
-    orphan = (rows.flags & states.ORPHAN) != 0
-    ended = steps.time[steps.leave]
+    rows = steps.rows.select((steps.rows.flags & states.LOST) == 0)
+    ended = rows.time
     wall = rows.elapsed + rows.away
     ending = np.zeros(len(wall), np.int64)
     for flag in (states.UNWOUND, states.OPEN, states.ORPHAN):
         ending[(rows.flags & flag) != 0] = flag
     return CallRows(
-        call=np.where(orphan, rows.leave, rows.entry),
+        call=rows.call,
         parent=rows.parent,
         function=rows.fn,
-        context=steps.context[steps.leave],
-        depth=steps.depth[steps.leave],
+        context=rows.context,
+        depth=rows.depth,
         entry=ended - wall,
         exit=ended,
         elapsed=rows.elapsed,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.stream import StepStream
+from kprof.analysis.stream import Stream
 from kprof.export.labels import IDLE, UNATTRIBUTED, plain
 from kprof.export.running import CONTEXT, MARK, OPEN, running
 from kprof.export.units import Scale
@@ -19,13 +19,13 @@ _CONTEXT, _DEPTH, _TOP = 0, 1, 2  # codes of the first variables
 _FIRST = 3
 
 
-def write(stream: StepStream, out: BinaryIO) -> None:
+def write(stream: Stream, out: BinaryIO) -> None:
     """Write the wires of the functions that ran."""
     _Writer(stream, out).write()
 
 
 class _Writer:
-    def __init__(self, stream: StepStream, out: BinaryIO) -> None:
+    def __init__(self, stream: Stream, out: BinaryIO) -> None:
         self._stream = stream
         self._out = out
         self._scale = Scale(stream.info.clock_hz)

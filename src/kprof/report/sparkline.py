@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.states import ORPHAN
+from kprof.analysis.replay.codes import ORPHAN
 
 BLOCKS = " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 _ASCII = " .:-=+*#@"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Calls, Timeline
 from kprof.analysis.filters import Mask, kept_marks
-from kprof.analysis.states import (
+from kprof.analysis.replay.codes import (
     MARK_IN,
     MARK_INLINE,
     MARK_OUT,

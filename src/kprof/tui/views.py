@@ -12,7 +12,7 @@ import numpy as np
 from rich.text import Text
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.states import MARK_INLINE, ORPHAN
+from kprof.analysis.replay.codes import MARK_INLINE, ORPHAN
 from kprof.analysis.summary import FunctionFigures, Summary
 from kprof.report.html.paths import PathTree
 from kprof.report.units import Units, percent, safe_name

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Calls, Timeline
 from kprof.analysis.filters import gathered, kept_marks, left_out
-from kprof.analysis.states import MARK_INLINE
+from kprof.analysis.replay.codes import MARK_INLINE
 from kprof.analysis.summary import FunctionFigures
 from kprof.report.html.page import Run
 from kprof.report.units import Units, percent

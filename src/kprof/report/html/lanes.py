@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.states import MARK_IN, MARK_INLINE, MARK_OUT
+from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE, MARK_OUT
 
 MAX_LEVEL = 120
 """Calls that are deeper share the last row."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.calls import Calls
-from kprof.analysis.states import ORPHAN
+from kprof.analysis.replay.codes import ORPHAN
 
 MAX_DEPTH = 250
 """Calls deeper than this are counted to the call at this depth."""

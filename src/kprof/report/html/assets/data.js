@@ -34,7 +34,7 @@ function column(bytes, at, { planes, count, delta, signed, array }) {
 
 // The columns as the rest of the page uses them: times in ticks, rows -1 where there is none.
 const ORPHAN = 8, OPEN = 4, UNWOUND = 2, RESUMED = 1;
-const INLINE = 32, SWITCH_OUT = 64, SWITCH_IN = 128;
+const INLINE = 2, SWITCH_OUT = 3, SWITCH_IN = 4;
 const calls = {}, marks = {}, slices = {};
 
 function shapeColumns() {

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kprof.analysis.replay.codes import SPECIAL
 from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
 
@@ -31,9 +33,10 @@ class Clock:
         Gives the counter's width, and whether it wraps.
     trigger_cost
         What a trigger costs, in ticks. Every interval holds one trigger, so as much is taken from
-        each. An interval that is shorter than the cost (the clock only counts whole ticks) owes the
-        rest to those that follow: no time runs backwards and sums are right on average. Times
-        are then in thousandths of the capture's ticks: whole ones would favour some functions.
+        each. An interval that the clock saw shorter than the cost, for it only counts whole ticks,
+        becomes negative: sums and means are right on average, a single time may run backwards.
+        Times are then in thousandths of the capture's ticks: whole ones would favour some
+        functions.
 
     Attributes
     ----------
@@ -88,7 +91,7 @@ class Clock:
             last intervals were too short for was never made up for.
         """
         wanted, step = self._cost * self.intervals, self.info.step
-        if wanted > self.raw + step or self._owed > wanted // _UNPAID + step:
+        if wanted > self.raw or self._owed > wanted // _UNPAID + step:
             self._refuse()
 
     def advance(self, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -120,7 +123,10 @@ class Clock:
         return times
 
     def _without_triggers(self, steps: NDArray[np.int64], first: bool) -> NDArray[np.int64]:
-        """The times without the triggers; `_owed` is what intervals so far were too short for."""
+        """The times without the triggers.
+
+        `_owed` is what intervals so far were too short for, and later ones have not made up for.
+        """
         if self._cost * self.intervals > _MOST:
             self._refuse()
         steps = steps * PARTS
@@ -129,13 +135,12 @@ class Clock:
             cost[0] = 0
         walk = self._owed + np.cumsum(cost - steps)
         owed = walk - np.minimum(np.minimum.accumulate(walk), 0)
-        taken = np.diff(owed, prepend=np.int64(self._owed))
-        times: NDArray[np.int64] = self.time + np.cumsum(steps - cost + taken)
         self.short += int((steps < cost - PARTS).sum())
         for last in np.flatnonzero(owed == 0)[-1:].tolist():
             rest = steps[last + 1 :]
             self._paid = (self.intervals - len(rest), self.raw - int(rest.sum()))
         self._owed = int(owed[-1])
+        times: NDArray[np.int64] = self.time + np.cumsum(steps - cost)
         self.time = int(times[-1])
         return times
 
@@ -150,3 +155,71 @@ class Clock:
 
     def _us(self, ticks: Fraction | int) -> str:
         return f"{float(ticks * 1_000_000 / self.info.clock_hz):.9g}"
+
+
+# Places in the compiled clock's columns.
+PREVIOUS = 0
+TIME = 1
+LONGEST = 2
+BACKWARDS = 3
+CLOCK_SIZE = 4
+
+
+def decode_records(
+    records: Any, mask: int, table: Any, clock: Any, times: Any, ops: Any, counts: Any
+) -> None:
+    """`Clock.advance` for compiled code: records of shape (n, 5) uint8 to times and ops.
+
+    Tags that are no entry and no exit are counted.
+    """
+    previous = clock[PREVIOUS]
+    now = clock[TIME]
+    longest = clock[LONGEST]
+    for i in range(len(records)):
+        ticks = (
+            (np.int64(records[i, 0]) << 16)
+            | (np.int64(records[i, 1]) << 8)
+            | np.int64(records[i, 2])
+        )
+        passed = (ticks - previous) & mask
+        previous = ticks
+        longest = max(longest, passed)
+        now += passed
+        times[i] = now
+        tag = (np.int64(records[i, 3]) << 8) | np.int64(records[i, 4])
+        op = table[tag]
+        ops[i] = op
+        if op >= SPECIAL:
+            counts[tag] += 1
+    clock[PREVIOUS] = previous
+    clock[TIME] = now
+    clock[LONGEST] = longest
+
+
+def decode_words(
+    words: Any, _: int, table: Any, clock: Any, times: Any, ops: Any, counts: Any
+) -> None:
+    """The same for records of shape (n,) uint64, unwrapped."""
+    previous = clock[PREVIOUS]
+    now = clock[TIME]
+    longest = clock[LONGEST]
+    backwards = clock[BACKWARDS]
+    for i in range(len(words)):
+        ticks = np.int64(words[i] >> np.uint64(16))
+        passed = ticks - previous
+        if passed < 0:
+            passed = 0
+            backwards += 1
+        previous = ticks
+        longest = max(longest, passed)
+        now += passed
+        times[i] = now
+        tag = np.int64(words[i] & np.uint64(0xFFFF))
+        op = table[tag]
+        ops[i] = op
+        if op >= SPECIAL:
+            counts[tag] += 1
+    clock[PREVIOUS] = previous
+    clock[TIME] = now
+    clock[LONGEST] = longest
+    clock[BACKWARDS] = backwards

@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.machine import Rows
-from kprof.analysis.states import INNER, OPEN, ORPHAN, UNWOUND
+from kprof.analysis.replay.codes import (
+    INNER,
+    NARROW,
+    OPEN,
+    ORPHAN,
+    R_AWAY,
+    R_ELAPSED,
+    R_FLAGS,
+    R_FN,
+    R_NET,
+    UNWOUND,
+)
+from kprof.analysis.replay.columns import Ints, Rows
 
 NEVER = np.iinfo(np.int64).max  # the least of nothing
 
@@ -49,8 +60,8 @@ class Tally:
         return result
 
     def add(self, rows: Rows) -> None:
-        """Count these rows."""
-        if not len(rows.fn):
+        """Count these rows: of calls that ended, all of them."""
+        if not len(rows):
             return
         fn, flags, net, elapsed, away = rows.fn, rows.flags, rows.net, rows.elapsed, rows.away
         table = self.table
@@ -114,3 +125,38 @@ class Groups:
         """The largest value of each."""
         result: NDArray[np.int64] = np.maximum.reduceat(values[self._order], self._starts)
         return result
+
+
+def tally_rows(rows: Ints, made: int, table: NDArray[np.int64]) -> None:
+    """`Tally.add` for compiled code: of the narrow rows that fill `made` integers."""
+    for m in range(0, made, NARROW):
+        fn = rows[m + R_FN]
+        net = rows[m + R_NET]
+        flags = rows[m + R_FLAGS]
+        if flags & (ORPHAN | OPEN | UNWOUND | INNER) == 0:
+            table[fn, COMPLETE] += 1
+            table[fn, COMPLETE_NET] += net
+            table[fn, ELAPSED] += rows[m + R_ELAPSED]
+            table[fn, AWAY] += rows[m + R_AWAY]
+            if net < table[fn, LEAST]:
+                table[fn, LEAST] = net
+            if net > table[fn, MOST]:
+                table[fn, MOST] = net
+        elif flags & ORPHAN:
+            table[fn, ORPHANS] += 1
+            table[fn, PARTIAL_NET] += net
+            table[fn, ELAPSED] += net
+        else:
+            if flags & INNER == 0:
+                table[fn, ELAPSED] += rows[m + R_ELAPSED]
+                table[fn, AWAY] += rows[m + R_AWAY]
+            if flags & OPEN:
+                table[fn, OPENS] += 1
+                table[fn, PARTIAL_NET] += net
+            else:
+                table[fn, COMPLETE] += 1
+                table[fn, COMPLETE_NET] += net
+                table[fn, LEAST] = min(table[fn, LEAST], net)
+                table[fn, MOST] = max(table[fn, MOST], net)
+            if flags & UNWOUND:
+                table[fn, UNWINDS] += 1

@@ -1,0 +1,141 @@
+"""The replay compiled by numba (extra ``fast``): the same functions, on arrays.
+
+numba compiles a function at its first call. The rules of the replay are given to it as they stand:
+`step` and `finish` as entry points, the functions that these call by ``register_jitable``, so
+nothing is written twice. What is only here is the way of a summary: decoding, replay and tally of a
+part of the capture small enough to stay in the processor's cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kprof.analysis.replay import clock, contexts, engine, frames, switching
+from kprof.analysis.replay.engine import step
+from kprof.analysis.replay.tally import tally_rows
+from kprof.errors import MissingExtraError
+
+WORTH = 3_000_000  # events that pay for importing numba and its cache, about a second
+_WORTH_COMPILING = 30_000_000  # events that pay for compiling, about 10 seconds
+_PART = 8192  # events between two tallies: rows of this many stay in the cache
+
+_CALLED = (
+    *(getattr(frames, name) for name in (
+        "path_of", "widen", "push", "entered", "left", "owned", "close", "close_lone",
+        "close_suspended", "push_ghost", "pop_ghost", "leave_unseen", "drop_ghosts",
+    )),
+    *(getattr(contexts, name) for name in (
+        "account_base", "new_context", "park", "_lift_ghosts", "take_up", "enqueue", "dequeue",
+        "switch_out", "switch_in", "give_up", "open_rows",
+    )),
+    *(getattr(switching, name) for name in (
+        "can_call", "_fn", "choose", "learn_new", "look_first", "_read_slice", "_explains",
+        "_count", "_spot", "_remember", "_likelihood", "_learn", "_cut", "_mend", "_joint",
+        "_unwinding", "_explains_by_longjmp", "_exchange", "_spent", "_rebase", "leaves_early",
+    )),
+    *(getattr(engine, name) for name in (
+        "_follow", "_expected", "_closes_before_mark", "_call", "_caller_below",
+        "_leave", "_out", "_in", "_switch_later", "_task_mark", "_mark", "_expect_orphans",
+    )),
+    step,
+    tally_rows,
+)  # fmt: skip
+
+
+class Compiled(NamedTuple):
+    """The compiled functions; `part` is how many events `run` replays between two tallies."""
+
+    step: Callable[..., tuple[int, int, int]]
+    finish: Callable[..., int]
+    run: Callable[..., tuple[int, int]]
+    decode_records: Callable[..., int]
+    decode_words: Callable[..., int]
+    part: int = _PART
+
+
+@functools.cache
+def available() -> bool:
+    """Can numba be imported? One that is installed may not go with the numpy that is."""
+    try:
+        import numba  # noqa: F401
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def pays(events: int) -> bool:
+    """Is the compiled replay there, and the faster way to replay so many events?"""
+    if events < WORTH:
+        return False
+    return (events >= _WORTH_COMPILING or any(cache_folder().rglob("*.nbi"))) and available()
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: a folder for each edition of the analysis' sources."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser() / "kprof" / f"replay-{digest.hexdigest()[:16]}"
+
+
+@functools.cache
+def compiled() -> Compiled:
+    """The compiled functions; compiled at their first call, and kept for the next runs.
+
+    Raises
+    ------
+    MissingExtraError
+        numba is not installed, or cannot be imported.
+    """
+    if not available():
+        raise MissingExtraError("the compiled replay", "fast")
+    import numba
+    from numba.extending import register_jitable
+
+    for function in _CALLED:
+        register_jitable(inline="never", **_options())(function)
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
+    try:
+        entry: Any = numba.njit(cache=True, nogil=True, **_options())
+        return Compiled(
+            step=entry(step),
+            finish=entry(contexts.finish),
+            run=entry(run),
+            decode_records=entry(clock.decode_records),
+            decode_words=entry(clock.decode_words),
+        )
+    finally:
+        config.CACHE_DIR = before
+
+
+def _options() -> dict[str, Any]:
+    """Arrays are not counted as references: nothing here makes one, and counting takes longer than
+    a switch of contexts. A numba that does not know this private option does count.
+    """
+    from numba.core.compiler import Flags
+    from numba.core.targetconfig import TargetConfig  # noqa: F401
+
+    return {"_nrt": False} if hasattr(Flags, "nrt") else {}
+
+
+def run(
+    r: Any, times: Any, ops: Any, last: bool, at: int, room: int, table: Any
+) -> tuple[int, int]:
+    """Replay and tally these events, a part at a time; the first that must wait, and why."""
+    done = 0
+    end = len(ops)
+    why = 0
+    while done < end and why == 0:
+        stop = min(done + _PART, end)
+        reached, made, why = step(r, times, ops, done, stop, end, last, at, False, room)
+        tally_rows(r.rows, made, table)
+        done = reached
+    return done, why

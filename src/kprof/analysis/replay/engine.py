@@ -1,0 +1,525 @@
+"""The replay's loop: events in order, to the calls that they begin and end.
+
+See `kprof.analysis.replay` for the rules.
+"""
+
+from __future__ import annotations
+
+from kprof.analysis.replay.codes import (
+    C_BASE,
+    C_SP,
+    C_TASK,
+    CALL,
+    CHILD,
+    CHILD_SUM,
+    FIRST_LOOK,
+    FLOOR,
+    FN,
+    FRAME,
+    GHOSTS_DUE,
+    GROUND,
+    GUARDED,
+    INLINE,
+    INNER,
+    JUMPS,
+    KINDS,
+    KNOWS,
+    LAST,
+    LEAVE,
+    LIMIT,
+    LOW,
+    MARK,
+    MARK_IN,
+    MARK_INLINE,
+    MARK_OUT,
+    MARKS,
+    MODE,
+    MOST_GHOSTS,
+    MOST_ITEMS,
+    NARROW,
+    NEED_MORE,
+    NEWEST,
+    NONE,
+    PART_PLACE,
+    PART_TIME,
+    PATH,
+    PENDING,
+    PENDING_SLOT,
+    PENDING_SP,
+    PLACE,
+    R_AWAY,
+    R_CALL,
+    R_CONTEXT,
+    R_DEPTH,
+    R_ELAPSED,
+    R_ENTRY,
+    R_FLAGS,
+    R_FN,
+    R_KIND,
+    R_LEAVE,
+    R_NET,
+    R_PARENT,
+    R_PART,
+    R_PATH,
+    R_TIME,
+    REGION,
+    RESTARTS,
+    ROLE_FAR,
+    ROLE_IN,
+    ROLE_LONE,
+    ROLE_NEVER,
+    ROLE_SETJMP,
+    SIZE,
+    SLICE_TIME,
+    SLOT,
+    SP,
+    SPECIAL,
+    SWITCH_IN,
+    SWITCH_OUT,
+    SWITCHING_IN,
+    SWITCHING_OUT,
+    SWTCH_ENTRY,
+    SWTCH_EXIT,
+    SYSTEM_MODE,
+    TASK,
+    TASK_MODE,
+    TIME,
+    TOP,
+    UNKNOWN,
+    UNWOUND,
+    WATCH,
+    WIDE,
+    WINDOW,
+)
+from kprof.analysis.replay.columns import Ints, Replay
+from kprof.analysis.replay.contexts import switch_in, switch_out
+from kprof.analysis.replay.frames import (
+    close,
+    close_suspended,
+    entered,
+    leave_unseen,
+    push,
+    push_ghost,
+    widen,
+)
+from kprof.analysis.replay.switching import can_call, choose, learn_new, leaves_early, look_first
+
+WAITS = 1
+"""`step` stopped at an event that later events decide."""
+FULL = 2
+"""`step` stopped because a column is too small."""
+
+
+def step(
+    r: Replay, times: Ints, ops: Ints, start: int, stop: int, end: int, last: bool, at: int,
+    detail: bool, room: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Replay events `start`..`stop`; returns (the next event to replay, rows' columns, why).
+
+    It looks ahead up to `end`; with `last` there are no more. `at` is the number of the event at
+    index 0; `room` what the rows may fill. It stops early with WAITS or FULL.
+    """
+    state = r.state
+    m = 0
+    i = start
+    while i < stop:
+        if state[FIRST_LOOK] and not look_first(r, ops, i, end, last):
+            return i, m, WAITS
+        if state[GHOSTS_DUE] and detail:
+            if not widen(r, MOST_GHOSTS) or m + 2 * WIDE * MOST_GHOSTS > room:
+                return i, m, FULL
+            made = _expect_orphans(r, ops, i, end, last, m)
+            if made == NEED_MORE:
+                return i, m, WAITS
+            m = made
+        i, m = _follow(r, times, ops, i, stop, at, detail, m, room)
+        if i == stop:
+            break
+        if not widen(r, 4) or state[TOP] + REGION > state[SIZE]:
+            return i, m, FULL
+        deep = (state[SP] - state[GROUND]) // FRAME + 8
+        if m + 2 * WIDE * deep > room:
+            return i, m, FULL
+        op = ops[i]
+        now = times[i]
+        place = at + i
+        if op < 0:
+            m = _leave(r, -1 - op, now, place, m, detail)
+        elif op < SPECIAL:
+            m = _call(r, op, now, place, m, detail)
+        else:
+            kind = (op - SPECIAL) & (KINDS - 1)
+            fn = (op - SPECIAL) // KINDS
+            if kind == INLINE:
+                if detail:
+                    m = _mark(r, MARK_INLINE, fn, state[SP], now, place, m)
+            elif kind == GUARDED:
+                m = _call(r, fn, now, place, m, detail)
+                r.frames[state[SP] + FN] |= MARK
+            elif kind == TASK:
+                m = _task_mark(r, fn, now, place, m, detail)
+            elif kind in (SWITCH_OUT, SWTCH_ENTRY):
+                made = _out(r, ops, i, end, last, kind, fn, now, place, m, detail)
+                if made == NEED_MORE:
+                    return i, m, WAITS
+                m = made
+            elif kind == SWTCH_EXIT and (state[MODE] == TASK_MODE or r.nest[fn] > 0):
+                m = _leave(r, fn, now, place, m, detail)
+            elif kind != UNKNOWN:
+                made = _in(r, ops, i, end, last, kind, fn, now, place, m, detail)
+                if made == NEED_MORE:
+                    return i, m, WAITS
+                m = made
+        i += 1
+    return i, m, 0
+
+
+def _follow(
+    r: Replay, times: Ints, ops: Ints, start: int, stop: int, at: int, detail: bool, m: int,
+    room: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Replay calls that begin, and end as the top one of this slice, up to any other event.
+
+    Nearly all events are of this kind. The loop is a function of its own so that its few variables
+    stay in the processor's registers.
+    """
+    state, frames, rows, nest = r.state, r.frames, r.rows, r.nest
+    special = SPECIAL
+    frame = FRAME
+    width = WIDE if detail else NARROW
+    limit = state[LIMIT]
+    watch = state[WATCH]
+    sp = state[SP]
+    child = state[CHILD_SUM]
+    i = start
+    stop = min(stop, start + max(0, (room - m) // width - 2))
+    for i in range(start, stop):
+        op = ops[i]
+        if op < 0:
+            fn = -1 - op
+            if frames[sp] != fn:
+                break
+            elapsed = times[i] - frames[sp + TIME]
+            rows[m] = fn
+            rows[m + R_ELAPSED] = elapsed
+            rows[m + R_NET] = elapsed - child
+            child = frames[sp + CHILD] + elapsed
+            left = nest[fn] - 1
+            nest[fn] = left
+            rows[m + R_AWAY] = 0
+            rows[m + R_FLAGS] = INNER if left else 0
+            if detail:
+                rows[m + R_KIND] = LEAVE
+                rows[m + R_ENTRY] = frames[sp + PLACE]
+                rows[m + R_LEAVE] = at + i
+                rows[m + R_PATH] = frames[sp + PATH]
+                rows[m + R_PARENT] = frames[sp - frame + CALL]
+                rows[m + R_DEPTH] = (sp - state[GROUND]) // frame - 1
+                rows[m + R_CONTEXT] = r.contexts[state[SLOT]]
+                rows[m + R_PART] = rows[m + R_NET]
+                rows[m + R_CALL] = frames[sp + CALL]
+                rows[m + R_TIME] = times[i]
+            sp -= frame
+            m += width
+        elif op < special:
+            if sp >= limit or (watch and not _expected(r, sp, op)):
+                break
+            sp += frame
+            frames[sp] = op
+            frames[sp + TIME] = times[i]
+            frames[sp + CHILD] = child
+            child = 0
+            nest[op] += 1
+            if detail:
+                state[SP] = sp
+                m = entered(r, op, times[i], at + i, m)
+        else:
+            break
+    else:
+        i = stop
+    state[SP] = sp
+    state[CHILD_SUM] = child
+    return i, m
+
+
+def _expected(r: Replay, sp: int, op: int) -> bool:
+    """Can function `op` be called by the one on top, or has a longjmp come between?"""
+    state = r.state
+    if sp == state[GROUND]:
+        return True
+    caller = r.frames[sp + FN] & (MARK - 1)
+    if state[KNOWS]:
+        return can_call(r, caller, op)
+    return caller == op or r.role[caller] & ROLE_NEVER == 0 or r.nest[op] == 0
+
+
+def _call(r: Replay, fn: int, now: int, place: int, m: int, detail: bool) -> int:
+    """An entry; where the function on top cannot call it, a longjmp has ended that one."""
+    state = r.state
+    sp = state[SP]
+    if state[WATCH] and sp > state[FLOOR] and not _expected(r, sp, fn):
+        caller = _caller_below(r, fn)
+        if caller >= 0:
+            state[RESTARTS] += 1
+            while state[SP] > caller:
+                m = close(r, now, place, UNWOUND, m, detail)
+    return push(r, fn, now, place, m, detail)
+
+
+def _caller_below(r: Replay, fn: int) -> int:
+    """The frame below the top that a call of `fn` came from; NONE where it cannot be told."""
+    state, frames = r.state, r.frames
+    ground = state[FLOOR]
+    sp = state[SP] - FRAME
+    if state[KNOWS]:
+        fallback = NONE
+        while sp > ground:
+            caller = frames[sp + FN] & (MARK - 1)
+            if can_call(r, caller, fn):
+                if not state[JUMPS] or r.role[caller] & ROLE_SETJMP:
+                    return sp
+                if fallback < 0:
+                    fallback = sp
+            sp -= FRAME
+        return fallback
+    while sp > ground:
+        if frames[sp + FN] & (MARK - 1) == fn:
+            return sp - FRAME
+        sp -= FRAME
+    return NONE
+
+
+def _leave(r: Replay, fn: int, now: int, place: int, m: int, detail: bool) -> int:
+    """An exit that does not simply close the top call of this slice."""
+    state, frames = r.state, r.frames
+    if _closes_before_mark(r, fn, state[SP] == state[FLOOR]):
+        last = state[LAST]
+        state[LAST] = NONE
+        return close_suspended(r, last, now, place, m, detail)
+    if r.nest[fn] == 0:
+        return leave_unseen(r, fn, now, place, m, detail)
+    resumed = state[LOW] > state[FLOOR]
+    closed = -1
+    within = True  # was the call entered in this slice?
+    while closed != fn:
+        closed = frames[state[SP] + FN] & (MARK - 1)
+        within = state[SP] > state[LOW]
+        m = close(r, now, place, 0 if closed == fn else UNWOUND, m, detail)
+    sp = state[SP]
+    if resumed and sp == state[GROUND]:
+        state[GHOSTS_DUE] = 1
+    pending = state[PENDING]
+    if pending != 0 and sp - state[GROUND] < state[PENDING_SP]:
+        # The exit of a switch function that leaves before the processor changes stacks.
+        state[PENDING] = 0
+        if sp - state[GROUND] == state[PENDING_SP] - FRAME:
+            if pending == SWITCHING_OUT:
+                if detail:
+                    m = _mark(r, MARK_OUT, fn, state[SP], now, place, m)
+                m = switch_out(r, now, place, m, detail)
+            else:
+                slot = state[PENDING_SLOT]
+                m = switch_in(r, slot, NONE, now, place, m, detail)
+                if detail:
+                    m = _mark(r, MARK_IN, fn, state[SP], now, place, m)
+    elif (
+        state[MARKS]
+        and state[MODE] == SYSTEM_MODE
+        and within
+        and r.role[fn] & ROLE_IN
+        and state[NEWEST] >= 0
+    ):
+        # No task mark came: the task that ran last goes on.
+        m = switch_in(r, state[NEWEST], NONE, now, place, m, detail)
+        if detail:
+            m = _mark(r, MARK_IN, fn, state[SP], now, place, m)
+    return m
+
+
+def _closes_before_mark(r: Replay, fn: int, at_base: bool) -> bool:
+    """Is an exit that of the call which fired the last task mark, in the context that it left?"""
+    state, frames = r.state, r.frames
+    last = state[LAST]
+    if last < 0 or (at_base and r.role[fn] & ROLE_FAR):
+        return False
+    if not at_base and frames[state[SP] + FN] & (MARK - 1) == fn:
+        return False
+    top = r.contexts[last + C_SP]
+    return top > r.contexts[last + C_BASE] and frames[top + FN] & (MARK - 1) == fn
+
+
+def _out(
+    r: Replay, ops: Ints, i: int, end: int, last: bool, kind: int, fn: int, now: int, place: int,
+    m: int, detail: bool,
+) -> int:  # fmt: skip
+    """The entry of a function that switches away from the running task; or NEED_MORE."""
+    state = r.state
+    if state[MODE] == SYSTEM_MODE:
+        return push(r, fn, now, place, m, detail)
+    lone = r.role[fn] & ROLE_LONE
+    early = 0
+    if kind == SWITCH_OUT and not lone:
+        early = leaves_early(r, ops, i, end, last, fn)
+        if early == NEED_MORE:
+            return NEED_MORE
+    m = push(r, fn, now, place, m, detail)
+    if detail and not early:
+        m = _mark(r, MARK_OUT, fn, state[SP] - FRAME, now, place, m)
+    if early:
+        _switch_later(r, SWITCHING_OUT, NONE)
+        return m
+    return switch_out(r, now, place, m, detail)
+
+
+def _in(
+    r: Replay, ops: Ints, i: int, end: int, last: bool, kind: int, fn: int, now: int, place: int,
+    m: int, detail: bool,
+) -> int:  # fmt: skip
+    """A function that switches to a task: its entry (SWITCH_IN) or exit; or NEED_MORE."""
+    state = r.state
+    if state[MARKS]:
+        if kind == SWITCH_IN:
+            return push(r, fn, now, place, m, detail)
+        if state[NEWEST] >= 0:  # no task mark came: the task that ran last goes on
+            m = switch_in(r, state[NEWEST], NONE, now, place, m, detail)
+            if detail:
+                m = _mark(r, MARK_IN, fn, state[SP], now, place, m)
+        return _leave(r, fn, now, place, m, detail)
+    first = fn if kind == SWTCH_EXIT else NONE
+    skip = NONE
+    early = 0
+    system = state[MODE] == SYSTEM_MODE
+    lone = r.role[fn] & ROLE_LONE != 0
+    if kind == SWITCH_IN and system and not lone:
+        skip = fn
+        early = leaves_early(r, ops, i, end, last, fn)
+        if early == NEED_MORE:
+            return NEED_MORE
+    slot = choose(r, ops, i, end, last, first, skip)
+    if slot == NEED_MORE:
+        return NEED_MORE
+    if kind == SWITCH_IN:
+        m = push(r, fn, now, place, m, detail)
+    if early:
+        _switch_later(r, SWITCHING_IN, slot)
+        return m
+    m = switch_in(r, slot, NONE, now, place, m, detail)
+    if slot < 0:
+        learn_new(r, state[SLOT], ops, i, end)
+    if detail:
+        m = _mark(r, MARK_IN, fn, state[SP], now, place, m)
+    if kind == SWTCH_EXIT:
+        m = _leave(r, fn, now, place, m, detail)
+    return m
+
+
+def _switch_later(r: Replay, what: int, slot: int) -> None:
+    """Switch when the call on top ends; the mark makes its exit come to `_leave`."""
+    state = r.state
+    r.frames[state[SP] + FN] |= MARK
+    state[PENDING] = what
+    state[PENDING_SP] = state[SP] - state[GROUND]
+    state[PENDING_SLOT] = slot
+
+
+def _task_mark(r: Replay, tag: int, now: int, place: int, m: int, detail: bool) -> int:
+    """The kernel says that a task runs from here on."""
+    state, contexts = r.state, r.contexts
+    if state[MODE] == TASK_MODE and contexts[state[SLOT] + C_TASK] == tag:
+        return m
+    slot = r.tasks[tag]
+    left = state[SLOT]
+    m = switch_in(r, slot, tag, now, place, m, detail)
+    state[LAST] = left
+    if detail:
+        m = _mark(r, MARK_IN, NONE, state[SP], now, place, m)
+    return m
+
+
+def _mark(r: Replay, kind: int, name: int, sp: int, now: int, place: int, m: int) -> int:
+    """The row of an inline trigger or a switch, which stands in the call at `sp`.
+
+    PART of a switch out is how many calls are open in the system context.
+    """
+    state, frames, rows = r.state, r.frames, r.rows
+    since = frames[sp + TIME]
+    if sp <= state[LOW] or sp <= state[FLOOR]:
+        since = state[SLICE_TIME]
+    rows[m + R_FN] = name
+    rows[m + R_ELAPSED] = now - since if kind == MARK_INLINE else 0
+    rows[m + R_NET] = 0
+    rows[m + R_AWAY] = 0
+    rows[m + R_FLAGS] = 0
+    rows[m + R_KIND] = kind
+    rows[m + R_ENTRY] = place
+    rows[m + R_LEAVE] = place
+    rows[m + R_PATH] = frames[sp + PATH]
+    rows[m + R_PARENT] = frames[sp + CALL]
+    rows[m + R_DEPTH] = (sp - state[GROUND]) // FRAME
+    rows[m + R_CONTEXT] = r.contexts[state[SLOT]]
+    rows[m + R_PART] = (r.contexts[C_SP] - r.contexts[C_BASE]) // FRAME
+    rows[m + R_CALL] = NONE
+    rows[m + R_TIME] = now
+    return m + WIDE
+
+
+def _expect_orphans(r: Replay, ops: Ints, i: int, stop: int, last: bool, m: int) -> int:
+    """Read ahead to the end of the slice for exits at the base: their calls stand from here on.
+
+    Returns where the next row goes, or NEED_MORE.
+    """
+    state, items, inside = r.state, r.items, r.inside
+    count = 0
+    depth = 0
+    marked = True
+    more = False
+    j = i
+    while count < MOST_GHOSTS and j - i < WINDOW:
+        if j >= stop:
+            more = not last
+            break
+        op = ops[j]
+        j += 1
+        fn = op
+        if op >= SPECIAL:
+            kind = (op - SPECIAL) & (KINDS - 1)
+            fn = (op - SPECIAL) // KINDS
+            system = state[MODE] == SYSTEM_MODE
+            if kind == SWTCH_EXIT and (not system or r.nest[fn] + r.delta[fn] > 0):
+                op = -1 - fn
+            elif system and kind in (SWITCH_OUT, SWTCH_ENTRY):
+                kind = GUARDED  # in the system context it is a call as any other
+            elif kind >= SWITCH_OUT:
+                break
+            elif kind != GUARDED:
+                continue
+        if op >= 0:
+            depth += 1
+            if depth < 4 * MOST_ITEMS:
+                inside[depth] = fn
+                r.delta[fn] += 1
+            continue
+        fn = -1 - op
+        if r.delta[fn] > 0:
+            depth = min(depth, 4 * MOST_ITEMS - 1)
+            closed = -1
+            while closed != fn:
+                closed = inside[depth]
+                r.delta[closed] -= 1
+                depth -= 1
+        elif depth >= 4 * MOST_ITEMS:
+            depth -= 1
+        elif depth == 0:
+            if marked and _closes_before_mark(r, fn, True):
+                marked = False
+            else:
+                items[count] = fn
+                count += 1
+    for k in range(1, min(depth, 4 * MOST_ITEMS - 1) + 1):
+        r.delta[inside[k]] -= 1
+    if more:
+        return NEED_MORE
+    state[GHOSTS_DUE] = 0
+    for k in range(count - 1, -1, -1):
+        m = push_ghost(r, items[k], state[PART_TIME], state[PART_PLACE], m)
+    return m
