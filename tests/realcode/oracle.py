@@ -33,7 +33,7 @@ _GIMPLE = re.compile(r"^((?:__attribute__\(\([^\n]*\n)+)([^\n]*)\n\{", re.MULTIL
 _WARNING = re.compile(r"^(.*?):(\d+):(?:\d+:)? (warning|error): (.*)$", re.MULTILINE)
 # Ellipses are functions that the unit does not define.
 _NODE = re.compile(
-    r'^node: \{ title: "([^"]*)" label: "([^"\\]*)\\n[^"]*:(\d+):\d+" \}', re.MULTILINE
+    r'^node: \{ title: "[^"]*" label: "([^"\\]*)\\n[^"]*:(\d+):\d+" \}', re.MULTILINE
 )
 _EDGE = re.compile(r'^edge: \{ sourcename: "([^"]*)" targetname: "([^"]*)"', re.MULTILINE)
 _LIMIT_S = 600
@@ -56,14 +56,14 @@ class Graph:
     Attributes
     ----------
     places
-        The line of each function that it compiled, and whether it is static, by its name.
+        The line of each function that it compiled, by its name.
     calls
         The functions that each calls by name.
     indirect
         The functions that call through pointers.
     """
 
-    places: dict[str, tuple[int, bool]]
+    places: dict[str, int]
     calls: dict[str, set[str]]
     indirect: set[str]
 
@@ -130,12 +130,14 @@ def definitions(
 
 def call_graph(unit: Unit, scratch: Path, environment: dict[str, str]) -> Graph:
     """Have gcc write the call graph of a unit, as it is without optimisation."""
-    command = [unit.compiler, *unit.options, "-O0", "-w", "-fcallgraph-info", "-c", unit.source]
+    # As built-in functions, fprintf would be fwrite.
+    command = [unit.compiler, *unit.options, "-O0", "-w", "-fno-builtin", "-fcallgraph-info", "-c"]
+    command.append(unit.source)
     run([*command, "-o", str(scratch / "graph.o")], unit.cwd, environment)
     text = _text(scratch / "graph.ci")
     graph = Graph({}, {}, set())
-    for title, name, line in _NODE.findall(text):
-        graph.places[name] = int(line), ":" in title
+    for name, line in _NODE.findall(text):
+        graph.places[name] = int(line)
     for source, target in _EDGE.findall(text):
         caller, called = (part.rpartition(":")[2] for part in (source, target))
         if called == "__indirect_call":

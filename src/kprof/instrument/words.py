@@ -109,7 +109,8 @@ ALIASES = {
     **dict.fromkeys(("__restrict", "__restrict__"), "restrict"),
     **dict.fromkeys(("__signed", "__signed__"), "signed"),
     **dict.fromkeys(("_Alignof", "alignof", "__alignof__", "__alignof"), "sizeof"),
-    **dict.fromkeys(("__auto_type", "__int128", "__int128_t", "__builtin_va_list"), "int"),
+    **dict.fromkeys(("__auto_type", "__int128", "__int128_t", "__uint128_t"), "int"),
+    **dict.fromkeys(("__builtin_va_list", "__builtin_ms_va_list"), "int"),
     **dict.fromkeys(
         """
         _Float16 _Float32 _Float64 _Float128 _Float32x _Float64x __float128 __float80 __ibm128
