@@ -295,3 +295,28 @@ def test_tcc_can_be_the_preprocessor(tmp_path: Path) -> None:
     done = instrument(tmp_path, "x.c", "--cc", "tcc", "--strict")
     assert (done.returncode, done.stderr) == (0, "kprof: 1 functions of 1 files have triggers\n")
     assert [entry.name for entry in read_names(tmp_path / "k.names").entries] == ["f_one"]
+
+
+def test_problems_of_many_files_come_out_of_their_processes_whole(tmp_path: Path) -> None:
+    body = "    n += 1; n -= 1; n *= 2; n /= 2;\n" * 40
+    large = "".join(f"int f{i}(int n)\n{{\n{body}    return n;\n}}\n" for i in range(100))
+    assert len(large) > 120_000
+    (tmp_path / "a.c").write_text(large)
+    (tmp_path / "b.c").write_text(large.replace("int f", "int g"))
+    (tmp_path / "bad.c").write_text("int f(int a)\n{\n    return a + 1 }\n")
+    (tmp_path / "twice.c").write_text("int f(void) {/*kprof<*/x/*>kprof*/ }\n")
+    done = instrument(tmp_path, "a.c", "b.c", "--cc", "none", "--strict")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        0,
+        "kprof: 200 functions of 2 files have triggers",
+    )
+    done = instrument(tmp_path, "a.c", "bad.c", "b.c", "twice.c", "--cc", "none", "-f")
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if not line.startswith("read ")] == [
+        "kprof: bad.c:3: syntax error between '1' and '}'",
+        "twice.c: has been instrumented already (instrument the original, or get it back with "
+        "--un-instrument)",
+    ]
+    done = instrument(tmp_path, "a.c", "missing.c", "b.c", "--cc", "none", "-f")
+    assert done.returncode == 1
+    assert "missing.c: cannot read: no such file or directory" in done.stderr

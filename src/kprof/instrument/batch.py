@@ -109,8 +109,8 @@ def instrument_files(paths: Sequence[Path], options: Options) -> Batch:
         options.progress("read", number, len(paths))
         if isinstance(found, str):
             refused.append(found)
-        elif isinstance(found, InstrumentError):
-            problems += found.problems
+        elif isinstance(found, tuple):
+            problems += found
         else:
             problems += [f"{path}:{line}: {what}" for line, what in found.errors]
             examined.append((path, found))
@@ -137,7 +137,7 @@ def instrument_files(paths: Sequence[Path], options: Options) -> Batch:
     return Batch(tuple(done), tuple(refused))
 
 
-def _examine(paths: Sequence[Path], options: Options) -> Iterator[Verified | InstrumentError | str]:
+def _examine(paths: Sequence[Path], options: Options) -> Iterator[Verified | tuple[str, ...] | str]:
     """Each file read, preprocessed and parsed, in their order; several at once in processes."""
     jobs = [(path, options.verifier(path)) for path in paths]
     size = sum(path.stat().st_size for path in paths if path.exists())
@@ -148,8 +148,8 @@ def _examine(paths: Sequence[Path], options: Options) -> Iterator[Verified | Ins
         yield from pool.map(_examine_one, jobs)
 
 
-def _examine_one(job: tuple[Path, Verifier]) -> Verified | InstrumentError | str:
-    """What is known of a file, or what is wrong with it, or why it is left out."""
+def _examine_one(job: tuple[Path, Verifier]) -> Verified | tuple[str, ...] | str:
+    """What is known of a file, or all that is wrong with it, or why it is left out."""
     path, verifier = job
     try:
         return verifier.verify(scan_source(decode(read_bytes(path)), str(path)), path)
@@ -157,9 +157,9 @@ def _examine_one(job: tuple[Path, Verifier]) -> Verified | InstrumentError | str
         preprocessor = verifier.preprocessor
         if preprocessor.accepts(path) if preprocessor else error.included:
             return error.elsewhere
-        return InstrumentError(error.problems)
+        return error.problems
     except InstrumentError as error:
-        return error
+        return error.problems
 
 
 def _named(verified: Verified, named: dict[str, str], names: Path) -> Iterator[FunctionFacts]:
