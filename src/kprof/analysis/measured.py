@@ -18,6 +18,7 @@ from kprof.analysis.statistics import FunctionStatistics, Gather
 from kprof.analysis.stream import Ledger, Stream
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import Modifier, NameEntry, NameFile
+from kprof.names.calls import CallKnowledge
 
 OUTSIDE = ""
 """The caller of a call that nothing known called."""
@@ -58,7 +59,11 @@ class MeasuredRun:
 
 
 def measure(
-    capture: Capture, names: NameFile, *, trigger_cost: Fraction = Fraction(0)
+    capture: Capture,
+    names: NameFile,
+    known: CallKnowledge | None = None,
+    *,
+    trigger_cost: Fraction = Fraction(0),
 ) -> MeasuredRun:
     """Measure a run, all but its `paths`; memory does not grow with the capture.
 
@@ -67,7 +72,7 @@ def measure(
     UsageError
         The triggers cannot have cost so much.
     """
-    stream = Stream(capture, names, trigger_cost=trigger_cost)
+    stream = Stream(capture, names, trigger_cost=trigger_cost, known=known)
     gather, batches = Gather(stream.functions), Batches()
     for rows in stream.rows():
         ended = rows.select((rows.kind == LEAVE) & ((rows.flags & LOST) == 0))
@@ -125,10 +130,12 @@ def with_paths(
     run: MeasuredRun,
     capture: Capture,
     names: NameFile,
+    known: CallKnowledge | None = None,
+    *,
     trigger_cost: Fraction = Fraction(0),
 ) -> MeasuredRun:
     """The same run with its `paths`; takes the memory of a timeline while it works."""
-    line = timeline(capture, names, trigger_cost=trigger_cost)
+    line = timeline(capture, names, trigger_cost=trigger_cost, known=known)
     calls = line.calls
     roots = np.zeros(max(1, len(line.functions)), np.bool_)
     roots[interrupt_functions(line)] = True

@@ -30,6 +30,7 @@ def command(source: str, dump: str, output: str, force: bool, **options: Any) ->
 
     read = inputs_of([dump], [options["names"]], source, options["previous"])
     check_output(output, "report", read, force=force)
-    capture, name_file = open_with_names(dump, **options)
-    lines = annotate(Path(source), name_file, summarise(capture, name_file))
+    run = open_with_names(dump, **options)
+    summary = summarise(run.capture, run.names, known=run.known)
+    lines = annotate(Path(source), run.names, summary)
     write_product(Path(output), (line + "\n" for line in lines))

@@ -38,10 +38,11 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
     limits = parse_budget(data.decode("utf-8-sig", "replace"), budget)
     if not limits:
         raise BudgetError([f"{budget}: has no limit; expected a line as lanisr.max < 500us"])
-    capture, names = open_one(dump, options, strict=True)
+    capture, names, known = open_one(dump, options, strict=True)
     cost = trigger_cost(capture, Request(trigger_cost=options["trigger_cost"]))
-    verdicts = check_budget(limits, statistics(capture, names, trigger_cost=cost), names)
-    lines = timeline(capture, names, trigger_cost=cost)
+    figures = statistics(capture, names, trigger_cost=cost, known=known)
+    verdicts = check_budget(limits, figures, names)
+    lines = timeline(capture, names, trigger_cost=cost, known=known)
     if options["junit"] is not None:
         write_text(options["junit"], junit_xml(verdicts, lines, dump))
     for part in in_blocks(check_lines(verdicts, lines)):

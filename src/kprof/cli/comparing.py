@@ -51,7 +51,7 @@ def _compared(before: Sequence[str], after: Sequence[str], options: dict[str, An
     sides = open_sides(before, after, options)
     opened = [run for side in sides for run in side]
     hz = opened[0][0].info.clock_hz
-    for dump, (capture, _) in zip((*before, *after), opened, strict=True):
+    for dump, (capture, _, _) in zip((*before, *after), opened, strict=True):
         if capture.info.clock_hz != hz:
             raise UsageError(
                 f"{before[0]} has a clock of {hz} Hz, {dump} one of {capture.info.clock_hz} Hz; "
@@ -59,7 +59,8 @@ def _compared(before: Sequence[str], after: Sequence[str], options: dict[str, An
             )
     cost = trigger_cost(opened[0][0], Request(trigger_cost=options["trigger_cost"]))
     first, second = (
-        [with_paths(measure(*run, trigger_cost=cost), *run, cost) for run in side] for side in sides
+        [with_paths(measure(*run, trigger_cost=cost), *run, trigger_cost=cost) for run in side]
+        for side in sides
     )
     return compare(first, second)
 

@@ -53,9 +53,9 @@ def command(
     read = inputs_of([dump], [names], previous)
     if not FORMATS[form].folder:
         check_output(target, form, read, force=force)
-    capture, name_file = open_with_names(
+    run = open_with_names(
         dump, names, valid=valid, previous=previous, record_order=record_order, exact=True
     )
-    export(capture, name_file, form, target, force=force)
+    export(run.capture, run.names, form, target, known=run.known, force=force)
     if target != (output or "-"):
         say(f"written to {target}")

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from kprof.capture.model import Capture
 from kprof.cli.output import say, write_product
-from kprof.cli.source import open_with_names
-from kprof.names import NameFile, find_names
+from kprof.cli.source import Opened, open_with_names
+from kprof.names import find_names
 from kprof.report.html.build import html_parts
 from kprof.report.request import Request
 
 
 def write_page(
     target: str,
-    run: tuple[Capture, NameFile],
+    run: Opened,
     dump: str,
     names: str | None,
     diff_with: str | None,
@@ -27,7 +27,7 @@ def write_page(
     Parameters
     ----------
     run
-        The capture and its name file, opened already.
+        The capture with its name file, opened already.
     dump, names
         Where they are from.
     diff_with
@@ -38,14 +38,17 @@ def write_page(
     """
     before = None
     if diff_with is not None:
-        before = open_with_names(diff_with, None, otherwise=run[1])
+        before = open_with_names(diff_with, None, otherwise=run)
     write_product(
         Path(target),
         html_parts(
-            *run,
-            before=before,
+            run.capture,
+            run.names,
+            known=run.known,
+            before=before and (before.capture, before.names),
+            before_known=before.known if before else None,
             request=request,
-            source_root=source_root(dump, names, run[0]),
+            source_root=source_root(dump, names, run.capture),
             with_sources=with_sources,
         ),
     )

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kprof.capture.model import Capture
 from kprof.cli.applies import check_options, report_name
 from kprof.cli.choices import STATISTICS_ENDING
 from kprof.cli.output import check_output, inputs_of, write_product
-from kprof.cli.source import open_with_names
+from kprof.cli.source import Opened, open_with_names
 from kprof.errors import UsageError
-from kprof.names import NameFile
 from kprof.report.choose import has_filter, merged_parts, report_parts, statistics_of
 from kprof.report.request import Request, make_request
 
@@ -40,7 +38,7 @@ def run_report(options: dict[str, Any]) -> None:
         return
     run = open_one(dumps[0], options)
     if options["save"] is not None:
-        _save([statistics_of(*run, request)], options["save"])
+        _save([_statistics(run, request)], options["save"])
     if options["html"] is not None:
         from kprof.cli.page import write_page
 
@@ -55,7 +53,8 @@ def run_report(options: dict[str, Any]) -> None:
         )
         return
     paged = request.form == "text" and request.what in _PAGED
-    write_product(target, _dressed(report_parts(*run, request), run, request, options), paged=paged)
+    report = report_parts(run.capture, run.names, request, known=run.known)
+    write_product(target, _dressed(report, run, request, options), paged=paged)
 
 
 def _check_outputs(options: dict[str, Any]) -> None:
@@ -71,7 +70,7 @@ def _check_outputs(options: dict[str, Any]) -> None:
 
 def _dressed(
     parts: Iterable[str],
-    run: tuple[Capture, NameFile],
+    run: Opened,
     request: Request,
     options: dict[str, Any],
 ) -> Iterable[str]:
@@ -87,9 +86,7 @@ def _dressed(
     )
 
 
-def open_one(
-    dump: str, options: dict[str, Any], *, strict: bool = False
-) -> tuple[Capture, NameFile]:
+def open_one(dump: str, options: dict[str, Any], *, strict: bool = False) -> Opened:
     """A capture and its name file by the options of `kprof.cli.choices.capture_options`."""
     return open_with_names(
         dump,
@@ -125,9 +122,13 @@ def load_many(dumps: Sequence[str], options: dict[str, Any], request: Request) -
     return [
         read_statistics(Path(dump))
         if _is_saved(dump)
-        else statistics_of(*open_one(dump, options), request)
+        else _statistics(open_one(dump, options), request)
         for dump in dumps
     ]
+
+
+def _statistics(run: Opened, request: Request) -> Statistics:
+    return statistics_of(run.capture, run.names, request, known=run.known)
 
 
 def _with_tasks(request: Request, chosen: tuple[int, ...]) -> Request:

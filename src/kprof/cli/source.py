@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kprof.capture.match import mostly_unknown, names_mismatch
 from kprof.capture.model import Capture
@@ -12,6 +12,29 @@ from kprof.capture.open import open_capture
 from kprof.cli.output import say
 from kprof.errors import CaptureError, UsageError
 from kprof.names import NameFile, find_names, read_names
+from kprof.names.calls import CallKnowledge, read_calls
+
+
+class Opened(NamedTuple):
+    """A capture, and what it is read with.
+
+    Attributes
+    ----------
+    known
+        What can call what in the program; None where the name file has no such file beside it.
+    """
+
+    capture: Capture
+    names: NameFile
+    known: CallKnowledge | None = None
+
+
+class _Names(NamedTuple):
+    """A name file as it was read, and where it is from."""
+
+    names: NameFile
+    source: str
+    known: CallKnowledge | None = None
 
 
 def open_with_names(
@@ -21,11 +44,13 @@ def open_with_names(
     valid: str | None = None,
     previous: str | None = None,
     record_order: str | None = None,
-    otherwise: NameFile | None = None,
+    otherwise: Opened | None = None,
     strict: bool = False,
     exact: bool = False,
-) -> tuple[Capture, NameFile]:
-    """The capture `dump` and the name file `names`, or the one that is found beside it.
+) -> Opened:
+    """The capture `dump`, and the name file `names` or the one that is found beside it.
+
+    The call knowledge beside the name file is read too, where there is some.
 
     What the reader of the capture has to say about it goes to stderr, and that the name file is of
     another build.
@@ -33,7 +58,7 @@ def open_with_names(
     Parameters
     ----------
     otherwise
-        The name file where none is given and none is found.
+        Whose name file is taken where none is given and none is found.
     strict
         A name file of another build is an error, and one that knows few of the tags.
     exact
@@ -46,24 +71,25 @@ def open_with_names(
     KprofError
         One of the two cannot be read.
     """
-    given = read_names(Path(names)) if names else None
-    capture = _open(dump, given or otherwise, valid, previous, record_order)
-    source: Path | str | None = names if given is not None else _names_of(dump, capture)
-    found = given or (read_names(source) if source else otherwise)
+    given = _read(names) if names else None
+    other = given
+    if other is None and otherwise is not None:
+        other = _Names(otherwise.names, "the other capture's name file", otherwise.known)
+    capture = _open(dump, other.names if other else None, valid, previous, record_order)
+    found = given or _read_beside(dump, capture) or other
     if found is None:
         raise _no_names(dump)
-    source = str(source or "the other capture's name file")
-    _hold(capture, found, source, strict=strict)
-    if (strict or exact) and (said := mostly_unknown(capture, found, source)):
+    _hold(capture, found, strict=strict)
+    if (strict or exact) and (said := mostly_unknown(capture, found.names, found.source)):
         if strict or not capture.info.is_capture_file:
             raise UsageError(said) if strict else CaptureError(said)
         say(said)
-    return capture, found
+    return Opened(capture, found.names, found.known)
 
 
 def open_sides(
     before: Sequence[str], after: Sequence[str], options: Mapping[str, Any]
-) -> tuple[list[tuple[Capture, NameFile]], list[tuple[Capture, NameFile]]]:
+) -> tuple[list[Opened], list[Opened]]:
     """Captures of two sides to be compared, each with its own name file.
 
     A name file that is given is that of both sides, or with `after_names` that of one. Where none
@@ -85,10 +111,10 @@ def open_sides(
     paths = (options["names"], options["after_names"] or options["names"])
     how = (options["valid"], options["previous"], options["record_order"])
     captures: list[list[Capture]] = []
-    names: list[list[tuple[NameFile, str] | None]] = []
+    names: list[list[_Names | None]] = []
     for dumps, path in zip((before, after), paths, strict=True):
-        given = (read_names(Path(path)), str(path)) if path else None
-        captures.append([_open(dump, given[0] if given else None, *how) for dump in dumps])
+        given = _read(path) if path else None
+        captures.append([_open(dump, given.names if given else None, *how) for dump in dumps])
         found = [
             given or _read_beside(dump, capture)
             for dump, capture in zip(dumps, captures[-1], strict=True)
@@ -101,16 +127,16 @@ def open_sides(
             raise _no_names(before[0])
         side = []
         for capture, one in zip(captures[at], names[at], strict=True):
-            known, source = one or others[0]
-            _hold(capture, known, source)
-            side.append((capture, known))
+            held = one or others[0]
+            _hold(capture, held)
+            side.append(Opened(capture, held.names, held.known))
         opened.append(side)
     return opened[0], opened[1]
 
 
-def _hold(capture: Capture, names: NameFile, source: str, *, strict: bool = False) -> None:
+def _hold(capture: Capture, held: _Names, *, strict: bool = False) -> None:
     """Hold the name file against the capture: one of another build is told, or refused."""
-    said = names_mismatch(capture, names, source)
+    said = names_mismatch(capture, held.names, held.source)
     if said and strict:
         raise UsageError(said)
     if said:
@@ -132,13 +158,13 @@ def _open(
     return capture
 
 
-def _read_beside(dump: str, capture: Capture) -> tuple[NameFile, str] | None:
-    found = _names_of(dump, capture)
-    return (read_names(found), str(found)) if found else None
+def _read(path: Path | str) -> _Names:
+    return _Names(read_names(Path(path)), str(path), read_calls(path))
 
 
-def _names_of(dump: str, capture: Capture) -> Path | None:
-    return find_names(_beside(dump), capture.info.names_sha256)
+def _read_beside(dump: str, capture: Capture) -> _Names | None:
+    found = find_names(_beside(dump), capture.info.names_sha256)
+    return _read(found) if found else None
 
 
 def _no_names(dump: str) -> UsageError:

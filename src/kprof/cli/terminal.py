@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from kprof.capture.model import Capture
-    from kprof.names import NameFile
+    from kprof.cli.source import Opened
     from kprof.report.colour import Look
 
 _MOST_EVENTS = 500_000
@@ -41,7 +40,7 @@ def wants_colour(choice: str, target: str = "-") -> bool:
 
 def dressed(
     parts: Iterable[str],
-    run: tuple[Capture, NameFile],
+    run: Opened,
     names: str | None,
     *,
     colour: bool,
@@ -65,21 +64,20 @@ def dressed(
     return dress(parts, look)
 
 
-def _full_look(
-    run: tuple[Capture, NameFile], names: str | None, *, marks: bool, summary: bool
-) -> Look:
+def _full_look(run: Opened, names: str | None, *, marks: bool, summary: bool) -> Look:
     from kprof.cli.page import source_root
     from kprof.report.annotate import source_links
     from kprof.report.colour import Look
 
-    capture, name_file = run
+    capture, name_file, known = run
     strip = ""
     if summary and capture.events <= _MOST_EVENTS:
         from kprof.analysis.calls import timeline
         from kprof.report.sparkline import depth_strip
 
         utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        strip = depth_strip(timeline(capture, name_file), _STRIP, ascii_only=not utf8)
+        lines = timeline(capture, name_file, known=known)
+        strip = depth_strip(lines, _STRIP, ascii_only=not utf8)
     root = source_root(capture.info.source, names, capture)
     links = source_links(name_file, root) if root else {}
     return Look(colour=True, marks=marks, links=links, strip=strip)

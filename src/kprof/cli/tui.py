@@ -34,7 +34,7 @@ def command(dump: str, **options: Any) -> None:
     from kprof.cli.page import source_root
     from kprof.report.annotate import source_places
 
-    capture, name_file = open_with_names(dump, **options)
+    capture, name_file, known = open_with_names(dump, **options)
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if stream is None or not stream.isatty():
             raise UsageError(
@@ -43,4 +43,5 @@ def command(dump: str, **options: Any) -> None:
             )
     root = source_root(dump, options["names"], capture)
     places = source_places(name_file, root) if root else {}
-    Browser(timeline(capture, name_file), summarise(capture, name_file), places).run()
+    lines = timeline(capture, name_file, known=known)
+    Browser(lines, summarise(capture, name_file, known=known), places).run()

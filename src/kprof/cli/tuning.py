@@ -99,7 +99,7 @@ def tune(
     share = _PERCENT.fullmatch(budget.strip())
     if share is None or not 0 < float(share[1]) <= 100:
         raise UsageError(f"--budget {budget}: expected a share of the run time, such as 5%")
-    capture, names = open_with_names(dump, **options, strict=True)
+    capture, names, known = open_with_names(dump, **options, strict=True)
     path = options["names"] or find_names(Path(dump), capture.info.names_sha256)
     if path is None or str(path) == "-":
         raise UsageError("--names: expected a file to write the values into")
@@ -108,7 +108,7 @@ def tune(
         spare_existing(output, force)
     clock = capture.info.clock_hz
     trigger = float(to_ticks(parse_time(trigger_cost, "--trigger-cost"), clock))
-    summary = summarise(capture, names)
+    summary = summarise(capture, names, known=known)
     costs = [
         Cost(figures.entry.name, figures.calls, figures.net)
         for figures in summary.functions

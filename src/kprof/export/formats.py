@@ -12,6 +12,7 @@ from kprof.files import explain, writing, writing_folder
 if TYPE_CHECKING:
     from kprof.capture.model import Capture
     from kprof.names import NameFile
+    from kprof.names.calls import CallKnowledge
 
 
 class Format(NamedTuple):
@@ -54,7 +55,13 @@ def target_for(dump: str, form: str) -> str:
 
 
 def export(
-    capture: Capture, names: NameFile, form: str, target: Path | str, *, force: bool = False
+    capture: Capture,
+    names: NameFile,
+    form: str,
+    target: Path | str,
+    *,
+    known: CallKnowledge | None = None,
+    force: bool = False,
 ) -> None:
     """Write `capture` to `target` in the format `form`; ``-`` is the standard output.
 
@@ -62,6 +69,8 @@ def export(
 
     Parameters
     ----------
+    known
+        What can call what in the program, where that is known.
     force
         Write a format that is a folder into one that holds other files.
 
@@ -78,7 +87,7 @@ def export(
 
     chosen = FORMATS[form]
     write = getattr(importlib.import_module(f"kprof.export.{chosen.module}"), chosen.function)
-    stream = Stream(capture, names)
+    stream = Stream(capture, names, known=known)
     if chosen.folder:
         if str(target) == "-":
             raise UsageError(f"the format {form} is a folder of files; name it with -o FOLDER")

@@ -18,6 +18,7 @@ from kprof.analysis.questions import (
 )
 from kprof.capture.model import Capture
 from kprof.names import NameFile
+from kprof.names.calls import CallKnowledge
 from kprof.report.choose import as_json, in_blocks, kept_mask, trigger_cost
 from kprof.report.distribution import distribution_json, distribution_lines
 from kprof.report.request import Request
@@ -25,9 +26,12 @@ from kprof.report.trace import trace_json, trace_lines
 from kprof.report.units import Units, counted, percent, safe_name
 
 
-def answer(capture: Capture, names: NameFile, request: Request) -> Iterator[str]:
+def answer(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Iterator[str]:
     """The report that `request.what` names, in parts."""
-    lines = timeline(capture, names, trigger_cost=trigger_cost(capture, request))
+    cost = trigger_cost(capture, request)
+    lines = timeline(capture, names, trigger_cost=cost, known=known)
     keep = kept_mask(lines, request)
     if request.form == "json":
         value = _json(lines, keep, request)

@@ -16,15 +16,25 @@ if TYPE_CHECKING:
     from kprof.analysis.calls import Timeline
     from kprof.analysis.filters import Filter, Mask
     from kprof.analysis.statistics import Statistics
+    from kprof.names.calls import CallKnowledge
 
 _LINES = 4096
 _SUMMARY_SORTS = {None, "self", "net"}
 
 
 def report_parts(
-    capture: Capture, names: NameFile, request: Request | None = None
+    capture: Capture,
+    names: NameFile,
+    request: Request | None = None,
+    *,
+    known: CallKnowledge | None = None,
 ) -> Iterator[str]:
     """The report of one capture as pieces of text to be written one after another.
+
+    Parameters
+    ----------
+    known
+        What can call what in the program, where that is known.
 
     Raises
     ------
@@ -33,11 +43,11 @@ def report_parts(
     """
     request = request or Request()
     if request.what == "summary":
-        yield from _summary(capture, names, request)
+        yield from _summary(capture, names, request, known)
     else:
         from kprof.report.answers import answer
 
-        yield from answer(capture, names, request)
+        yield from answer(capture, names, request, known=known)
 
 
 def merged_parts(parts: Sequence[Statistics], request: Request) -> Iterator[str]:
@@ -53,19 +63,21 @@ def merged_parts(parts: Sequence[Statistics], request: Request) -> Iterator[str]
     yield "\n" + "\n".join(captures_lines(parts)) + "\n"
 
 
-def statistics_of(capture: Capture, names: NameFile, request: Request) -> Statistics:
+def statistics_of(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Statistics:
     """The statistics that a request asks for, its filters applied."""
     from kprof.analysis.statistics import statistics
 
     cost = trigger_cost(capture, request)
-    whole = statistics(capture, names, trigger_cost=cost)
+    whole = statistics(capture, names, trigger_cost=cost, known=known)
     chosen = filter_of(whole.info, request)
     if not chosen:
         return whole
     from kprof.analysis.calls import timeline
     from kprof.analysis.filters import filtered_statistics
 
-    lines = timeline(capture, names, trigger_cost=cost)
+    lines = timeline(capture, names, trigger_cost=cost, known=known)
     return filtered_statistics(lines, chosen.mask(lines), whole)
 
 
@@ -131,17 +143,19 @@ def as_json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _summary(capture: Capture, names: NameFile, request: Request) -> Iterator[str]:
+def _summary(
+    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None
+) -> Iterator[str]:
     plain = request.fields is None and request.sort in _SUMMARY_SORTS and not request.never
     if plain and not has_filter(request):
         from kprof.analysis.summary import summarise
         from kprof.report.summary import summary_json, summary_text
 
-        cost = 0 if request.trigger_cost is None else trigger_cost(capture, request)
-        summary = summarise(capture, names, trigger_cost=cost)  # type: ignore[arg-type]
+        cost = trigger_cost(capture, request)
+        summary = summarise(capture, names, trigger_cost=cost, known=known)
         yield as_json(summary_json(summary)) if request.form == "json" else summary_text(summary)
         return
-    statistics = statistics_of(capture, names, request)
+    statistics = statistics_of(capture, names, request, known=known)
     if request.form == "json":
         yield as_json(_statistics_json(statistics, request))
     else:

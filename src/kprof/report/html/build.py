@@ -8,6 +8,7 @@ from pathlib import Path
 from kprof.analysis.interrupts import interrupt_functions
 from kprof.capture.model import Capture
 from kprof.names import NameFile
+from kprof.names.calls import CallKnowledge
 from kprof.report.html.page import Run, SourceText, html_page
 from kprof.report.request import Request
 
@@ -18,7 +19,9 @@ def html_parts(
     capture: Capture,
     names: NameFile,
     *,
+    known: CallKnowledge | None = None,
     before: tuple[Capture, NameFile] | None = None,
+    before_known: CallKnowledge | None = None,
     request: Request | None = None,
     source_root: Path | None = None,
     with_sources: bool = False,
@@ -27,8 +30,10 @@ def html_parts(
 
     Parameters
     ----------
-    before
-        Another capture with its name file to compare with.
+    known
+        What can call what in the program, where that is known.
+    before, before_known
+        Another capture with its name file to compare with, and what is known of its program.
     request
         The filters, the cost of a trigger and the interrupts that are named.
     source_root
@@ -37,12 +42,12 @@ def html_parts(
         Put the text of the sources into the page, not only where each function begins.
     """
     request = request or Request()
-    run = _run(capture, names, request)
+    run = _run(capture, names, known, request)
     ran = {row.entry.name for row in run.summary.functions}
     sources = _sources(names, ran, source_root, with_sources) if source_root else []
     return html_page(
         run,
-        before=_run(*before, request) if before else None,
+        before=_run(*before, before_known, request) if before else None,
         sources=sources,
         interrupts=[
             run.timeline.functions[function].name
@@ -51,14 +56,14 @@ def html_parts(
     )
 
 
-def _run(capture: Capture, names: NameFile, request: Request) -> Run:
+def _run(capture: Capture, names: NameFile, known: CallKnowledge | None, request: Request) -> Run:
     from kprof.analysis.calls import timeline
     from kprof.analysis.summary import summarise
     from kprof.report.choose import kept_mask, trigger_cost
 
     cost = trigger_cost(capture, request)
-    lines = timeline(capture, names, trigger_cost=cost)
-    run = Run(summarise(capture, names, trigger_cost=cost), lines)
+    lines = timeline(capture, names, trigger_cost=cost, known=known)
+    run = Run(summarise(capture, names, trigger_cost=cost, known=known), lines)
     keep = kept_mask(lines, request)
     if keep is None:
         return run
