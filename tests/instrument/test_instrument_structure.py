@@ -157,3 +157,18 @@ def test_a_function_without_a_tag_is_in_the_call_graph(folder: Path) -> None:
     assert facts["main"].calls == {"main.c:set", "main.c:init", "_setjmp"}
     assert facts["other.c:close_it"].calls == {"other.c:init"}
     assert facts["shared"].calls == {"stop"}
+
+
+@pytest.mark.parametrize("mode", ["instrument", "cc"])
+def test_a_definition_need_not_repeat_static(mode: str, folder: Path) -> None:
+    (folder / "main.c").write_text("static int f(int n);\nint f(int n) { return n; }\n")
+    (folder / "other.c").write_text("static int f(int);\nint f(int n) { return n; }\n")
+    if mode == "instrument":
+        planted(folder)
+    else:
+        for name in ("main.c", "other.c"):
+            command = [sys.executable, "-m", "kprof", "cc", "--target", "soft"]
+            command += ["--names", "k.names", "--", "gcc", "-w", "-c", name]
+            assert subprocess.run(command, cwd=folder).returncode == 0
+    facts = known(folder)
+    assert {name: fact.static for name, fact in facts.items()} == {"f": True, "other.c:f": True}

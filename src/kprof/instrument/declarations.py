@@ -30,6 +30,7 @@ _GROUP = re.compile(rf"\b({'|'.join(sorted(ATTRIBUTE_WORDS | TYPE_CALLS))})\s*\(
 _WORD = re.compile(r"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _IN_PARENTHESES = re.compile(r"\(\s*[*^(][\s*^(]*(?:\w+\s+)*?[\s*]*([A-Za-z_$]\w*)\s*[)(\[]")
 _CALLED = re.compile(r"\b([A-Za-z_$]\w*)\s*\)?\s*\(")
+_STATIC = re.compile(r"\bstatic\b[^;{}()=]*\b([A-Za-z_$]\w*)\s*\(")
 _INITIALISER = re.compile(r"(?<![=!<>])=(?!=)[^;]*;")
 
 _USED_AS_TYPE = re.compile(
@@ -92,6 +93,13 @@ class Declarations:
         found = {function.head.name for function in self._functions}
         for start, end in self._between():
             found.update(_CALLED.findall(self._code, start, end))
+        return frozenset(found)
+
+    def statics(self) -> frozenset[str]:
+        """The functions that are declared static, which their definitions need not repeat."""
+        found: set[str] = set()
+        for start, end in self._between():
+            found.update(_STATIC.findall(self._code, start, end))
         return frozenset(found)
 
     def initialisers(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -184,13 +184,16 @@ def scan_unit(raw: str) -> Unit:
     functions: dict[int, Function] = {}
     places: dict[int, Place] = {}
     everything = find_functions(shadow.code, expanded=True)
+    declarations = Declarations(shadow.code, everything)
+    statics = declarations.statics()
     for function in everything:
+        if function.head.name in statics and not function.head.static and not function.outer:
+            function = replace(function, head=replace(function.head, static=True))
         place = lines.place(function.head.offset)
         if not place.system:
             functions[function.brace] = function
             places[function.brace] = place
     planted = "kprof_" in raw and _PLANTED.search(shadow.code) is not None
-    declarations = Declarations(shadow.code, everything)
     return Unit(shadow, lines, functions, places, _declared(shadow.code), declarations, planted)
 
 
