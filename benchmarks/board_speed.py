@@ -97,11 +97,13 @@ def upload_s(session: Session, delta: bool) -> float:
     """Seconds of one upload over a pty."""
     line = Pty()
     session.connect(line)
-    board = threading.Thread(target=session.serve)
+    done = threading.Event()
+    board = threading.Thread(target=session.serve, args=(done.is_set,))
     board.start()
     with tempfile.TemporaryDirectory() as folder:
         options = UploadOptions(host=HostOptions(goodbye=True, delta=delta))
         seconds = fetch(line.path, Path(folder) / "dump.bin", options).seconds
+    done.set()
     board.join()
     line.close()
     return seconds

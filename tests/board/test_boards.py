@@ -72,10 +72,12 @@ def test_the_example_kernel_on_the_rosco_m68k(ports: Path, tmp_path: Path) -> No
         assert said.startswith(b"minikernel on rosco_m68k\r\n")
         line = Pty()
         session.connect(line)
-        server = threading.Thread(target=session.serve)
+        done = threading.Event()
+        server = threading.Thread(target=session.serve, args=(done.is_set,))
         server.start()
         dump = tmp_path / "dump.bin"
         fetch(line.path, dump, UploadOptions(host=HostOptions(goodbye=True)))
+        done.set()
         server.join()
         line.close()
         count = running.profiler.count

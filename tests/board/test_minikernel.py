@@ -235,10 +235,12 @@ def test_wider_eprom_ports_with_shifted_triggers(tmp_path: Path, bits: int, shif
         summary = summarise(session.capture(), names)
         line = Pty()
         session.connect(line)
-        server = threading.Thread(target=session.serve)
+        done = threading.Event()
+        server = threading.Thread(target=session.serve, args=(done.is_set,))
         server.start()
         dump = tmp_path / "dump.bin"
         fetch(line.path, dump, UploadOptions(host=HostOptions(goodbye=True)))
+        done.set()
         server.join()
         line.close()
         assert open_capture(dump).records.tobytes() == board.profiler.image()
@@ -255,10 +257,12 @@ def test_a_host_that_asks_too_early_does_no_harm(tmp_path: Path) -> None:
         os.write(host, b"KPR1, is anybody there? ")
         os.close(host)
         session.record(Plan(events=200))
-        server = threading.Thread(target=session.serve)
+        done = threading.Event()
+        server = threading.Thread(target=session.serve, args=(done.is_set,))
         server.start()
         dump = tmp_path / "dump.bin"
         fetch(line.path, dump, UploadOptions(host=HostOptions(goodbye=True)))
+        done.set()
         server.join()
         assert open_capture(dump).events == 200
     line.close()
