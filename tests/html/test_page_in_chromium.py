@@ -167,11 +167,11 @@ def test_the_worst_call_is_a_click_away(page: Page, run: Any) -> None:
     page.click("#table tr.row")
     mine = [row for row, f in enumerate(calls.function) if lines.functions[f].name == name]
     whole = [row for row in mine if not calls.flags[row] & (OPEN | ORPHAN)]
-    worst = max(whole, key=lambda row: (calls.net[row], row))
+    worst = max(whole, key=lambda row: (calls.elapsed[row], -row))
     page.click("#worst button")
     left, right = page.window()
     assert left < calls.entry[worst] <= calls.exit[worst] < right
-    assert f"{calls.net[worst]} us" in page.text("#call-card .facts").replace("\u202f", "")
+    assert f"{calls.elapsed[worst]} us" in page.text("#call-card .facts").replace("\u202f", "")
     figures = numbers([page.text("#function-figures div").removeprefix("calls")])
     assert figures[0] == sum(1 for row in mine if not calls.flags[row] & ORPHAN)
 

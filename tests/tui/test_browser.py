@@ -6,12 +6,16 @@ import asyncio
 import contextlib
 import os
 import pty
+import shlex
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("textual", reason="the extra kprof[tui] is not installed")
@@ -19,9 +23,9 @@ pytest.importorskip("textual", reason="the extra kprof[tui] is not installed")
 from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.replay.codes import ORPHAN
-from kprof.capture import Capture
-from kprof.names import parse_names
+from kprof.analysis.replay.codes import OPEN, ORPHAN
+from kprof.capture import Capture, write_raw
+from kprof.names import format_names, parse_names
 from kprof.tui.app import Browser
 
 EVIL = "[bold]\x1b[31mred[/bold]"
@@ -73,20 +77,61 @@ def test_the_table_fits_eighty_columns() -> None:
     drive(steps)
 
 
+def test_the_keys_of_a_terminal_move_the_cursor() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("T")
+        await pilot.pause()
+        app.trace_view.unfolded.unfold_all(0)
+        app.lines.changed()
+        view, page = app.lines.view, app.lines.size.height - 1
+        assert len(view) > 2 * page
+        places = []
+        for key in ("down", "down", "up", "pagedown", "end", "pageup", "home"):
+            await pilot.press(key)
+            places.append(app.lines.cursor)
+        assert current(app) == view.line(0).plain
+        last = len(view) - 1
+        assert places == [1, 2, 1, 1 + page, last, last - page, 0]
+
+    drive(steps)
+
+
+def test_the_worst_call_stands_in_the_middle() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        for at in range(len(app.functions)):
+            await pilot.press("R", "home", *["down"] * at, "w")
+            await pilot.pause()
+            line, height = app.lines.cursor, app.lines.size.height
+            if height // 2 < line < len(app.lines.view) - height // 2:
+                assert line - app.lines.scroll_offset.y == height // 2
+                return
+        pytest.fail("no worst call far from both ends")
+
+    drive(steps)
+
+
 def test_the_worst_call_of_a_function() -> None:
     async def steps(app: Browser, pilot: Any) -> None:
-        await pilot.press("j", "j")
-        function = app.functions.function(2)
+        found = [
+            at
+            for at, row in enumerate(SUMMARY.functions)
+            if (mine := np.flatnonzero(LINES.calls.function == app.functions.function(at))).size
+            and mine[LINES.calls.net[mine].argmax()] != mine[LINES.calls.elapsed[mine].argmax()]
+        ]
+        assert found
+        line = found[0]
+        await pilot.press(*["j"] * line)
+        function = app.functions.function(line)
         await pilot.press("w")
         assert app.lines.id == "trace"
         calls = LINES.calls
-        mine = (calls.function == function) & ((calls.flags & ORPHAN) == 0)
+        mine = (calls.function == function) & ((calls.flags & (OPEN | ORPHAN)) == 0)
         node = app.trace_view.unfolded.lines[app.lines.cursor][0]
-        assert calls.net[node] == calls.net[mine].max()
+        assert calls.elapsed[node] == calls.elapsed[mine].max()
         assert calls.function[node] == function
         await pilot.press("r")
         assert app.lines.id == "functions"
-        assert app.lines.cursor == 2
+        assert app.lines.cursor == line
 
     drive(steps)
 
@@ -191,6 +236,38 @@ def test_without_a_terminal_it_is_refused(
     os.close(side)
     assert (done.returncode, done.stdout or b"") == (2, b"")
     assert done.stderr.decode().startswith(f"kprof: standard {which} is no terminal, which the")
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+@pytest.mark.parametrize("errors", ["", "2>/dev/null"])
+def test_in_a_terminal(tmp_path: Path, errors: str) -> None:
+    """Drawn by tmux, whose cells it fills; with stderr elsewhere too."""
+    write_raw(tmp_path / "dump.bin", CAPTURE)
+    (tmp_path / "dump.names").write_text(format_names(NAMES))
+    server = ["tmux", "-L", f"kprof-{os.getpid()}", "-f", os.devnull]
+    browse = f"{shlex.quote(sys.executable)} -m kprof tui dump.bin {errors}"
+    start = [*server, "new-session", "-d", "-s", "tui", "-x", "80", "-y", "24", browse]
+
+    def screen(*wanted: str) -> str:
+        deadline = time.monotonic() + 30
+        while True:
+            done = subprocess.run(
+                [*server, "capture-pane", "-p", "-t", "tui"], capture_output=True, text=True
+            )
+            if all(text in done.stdout for text in wanted) or time.monotonic() > deadline:
+                return done.stdout
+
+    subprocess.run(start, cwd=tmp_path, check=True)
+    try:
+        functions = len(SUMMARY.functions)
+        assert f"line 1 of {functions}" in screen(f"line 1 of {functions}", "Quit")
+        subprocess.run([*server, "send-keys", "-t", "tui", "Down", "Down"], check=True)
+        shown = screen(f"line 3 of {functions}")
+        assert f"line 3 of {functions}" in shown
+        rows = SUMMARY.functions[:3]
+        assert [line.split()[1] for line in shown.splitlines()[2:5]] == [str(r.net) for r in rows]
+    finally:
+        subprocess.run([*server, "kill-server"], check=True)
 
 
 def test_how_to_read_a_raw_image_is_an_option(

@@ -6,13 +6,15 @@ import contextlib
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.markup import escape
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.screen import ModalScreen
 from textual.widgets import ContentSwitcher, Footer, Input, Label, Static
 
@@ -127,6 +129,19 @@ class Browser(App[None]):
         self.trace_view = Trace(timeline)
         self._term = ""
 
+    def get_driver_class(self) -> type[Driver]:
+        """The platform's driver; it draws on the standard output, where Textual's takes stderr.
+
+        `kprof tui` requires a terminal at the standard output; stderr may be a file.
+        """
+        base = super().get_driver_class()
+
+        def start(driver: Driver, *args: Any, **options: Any) -> None:
+            base.__init__(driver, *args, **options)
+            driver._file = sys.__stdout__  # type: ignore[attr-defined]
+
+        return type("StandardOutput", (base,), {"__init__": start})
+
     def compose(self) -> ComposeResult:
         yield Label(self._totals(), id="totals", markup=False)
         yield Label("", id="head", markup=False)
@@ -186,9 +201,10 @@ class Browser(App[None]):
         function = self._function()
         line = self.trace_view.worst(function) if function >= 0 else None
         if line is None:
-            self.notify("no call of it in this capture")
+            self.notify("no complete call of it in this capture")
             return
         self.action_show("trace")
+        self.lines.changed()
         self.lines.go(line, center=True)
 
     def action_sort(self) -> None:

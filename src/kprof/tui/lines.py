@@ -13,8 +13,11 @@ from textual.strip import Strip
 from kprof.tui.views import View
 
 
-class Lines(ScrollView, can_focus=True):
-    """A view's lines with a cursor."""
+class Lines(ScrollView, can_focus=True, inherit_bindings=False):
+    """A view's lines with a cursor.
+
+    The keys of the scroll view are not inherited: they would scroll and leave the cursor behind.
+    """
 
     DEFAULT_CSS = "Lines { height: 1fr; width: 1fr; overflow: hidden scroll; scrollbar-size: 0 0; }"
 
@@ -28,7 +31,7 @@ class Lines(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.view = view
         self.cursor = 0
-        self.top = 0
+        self._centred = False
 
     def on_mount(self) -> None:
         self.changed()
@@ -40,10 +43,14 @@ class Lines(ScrollView, can_focus=True):
     def changed(self) -> None:
         """The view has other lines now."""
         self.virtual_size = Size(self.size.width, len(self.view))
-        self.go(self.cursor)
+        self.go(self.cursor, center=self._centred)
 
     def go(self, line: int, *, center: bool = False) -> None:
-        """Put the cursor on a line and bring it into sight."""
+        """Put the cursor on a line and bring it into sight.
+
+        A line in the middle stays there when the size becomes known or changes.
+        """
+        self._centred = center
         self.cursor = max(0, min(line, len(self.view) - 1))
         height = self.size.height
         if height:

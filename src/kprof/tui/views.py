@@ -12,7 +12,8 @@ import numpy as np
 from rich.text import Text
 
 from kprof.analysis.calls import Timeline
-from kprof.analysis.replay.codes import MARK_INLINE, ORPHAN
+from kprof.analysis.questions import worst_calls
+from kprof.analysis.replay.codes import MARK_INLINE
 from kprof.analysis.summary import FunctionFigures, Summary
 from kprof.report.html.paths import PathTree
 from kprof.report.units import Units, percent, safe_name
@@ -212,12 +213,11 @@ class Trace(_Tree):
         return name if name < len(self._names) else -1
 
     def worst(self, function: int) -> int | None:
-        """The line of the function's call of the most net time, unfolded; None: it has none."""
-        calls = self.timeline.calls
-        mine = np.flatnonzero((calls.function == function) & ((calls.flags & ORPHAN) == 0))
-        if not len(mine):
+        """The line of the function's worst call, unfolded; None where none is complete."""
+        worst = worst_calls(self.timeline, function, 1).tolist()
+        if not worst:
             return None
-        line = self.unfolded.reveal(int(mine[np.argmax(calls.net[mine])]))
+        line = self.unfolded.reveal(worst[0])
         self.unfolded.unfold(line)
         return line
 

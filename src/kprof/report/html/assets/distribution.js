@@ -24,11 +24,11 @@ function buckets(values) {
   return null;
 }
 
-// The complete calls of a function, the lowest value first.
+// The complete calls of a function, the lowest value first; the last is the worst, of equals the first.
 function ranked(fn, metric) {
   const value = calls[metric];
   const rows_ = callsOf(fn).filter((i) => !(calls.flags[i] & (OPEN | ORPHAN)));
-  return Array.from(rows_).sort((a, b) => value[a] - value[b] || a - b);
+  return Array.from(rows_).sort((a, b) => value[a] - value[b] || b - a);
 }
 
 const quantile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(part * sorted.length) - 1))];

@@ -1,7 +1,7 @@
 // The selected function: figures, distribution, its worst calls, its callers and callees.
-const METRICS = [["net", "Net"], ["elapsed", "Elapsed"], ["wall", "Wall", "Elapsed and the time switched out"]];
+const METRICS = [["elapsed", "Elapsed"], ["net", "Net"], ["wall", "Wall", "Elapsed and the time switched out"]];
 const WORST = 10;
-let metric = "net";
+let metric = "elapsed";
 let order = [];
 
 function setUpFunction() {
