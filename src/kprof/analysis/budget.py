@@ -8,7 +8,7 @@
     in_cksum.pct_net < 20       per cent of the time that was not idle
     softint.p99 < 1ms           max, min, avg, p50 ... are of net time; total-p99 of elapsed
     MGET.call < 400             how often an inline trigger fired
-    idle.pct > 10               of the run: elapsed, run, idle, unattributed; .pct is a share
+    idle.pct > 10               of the run: elapsed, run, idle, user, unattributed; .pct: a share
     orphan_exits == 0           an anomaly
 
 The figures of functions are those of `kprof.analysis.figures`. One that does not exist because its
@@ -50,8 +50,16 @@ SIGNS = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-ANOMALIES = ("orphan_exits", "open_calls", "unwound_calls", "context_switches", "unknown_tags")
-LEDGER = ("elapsed", "run", "idle", "unattributed")
+ANOMALIES = (
+    "orphan_exits",
+    "open_calls",
+    "unwound_calls",
+    "context_switches",
+    "unknown_tags",
+    "ambiguous_switches",
+    "restarts",
+)
+LEDGER = ("elapsed", "run", "idle", "user", "unattributed")
 
 
 class BudgetError(ProblemsError):

@@ -2,8 +2,8 @@
 
 ``{"kprof_statistics": 2, "clock_hz": "N/D", "captures": [...], "ledger": [...], "functions":
 {name: {"tag", "modifier", counts..., "own": {"count", "total", "squares", "least", "most",
-"histogram": {bucket: count}}, "whole", "real", "blocked"}}, "inlines", "anomalies", "never"}``;
-times are in ticks. Names may hold any character; JSON escapes them.
+"histogram": {bucket: count}}, "whole", "real", "blocked"}}, "inlines", "anomalies", "never",
+"evidence"}``; times are in ticks. Names may hold any character; JSON escapes them.
 
 Version 1 had no ``taken, short, near_wrap, missing, time_bits, unwrapped, lost, some_lost, holes``:
 nothing is said to be missing then, and the counter is taken for one of 24 bits.
@@ -69,6 +69,7 @@ def write_statistics(path: Path, statistics: Statistics) -> None:
             for name, (entry, count) in statistics.inlines.items()
         },
         "anomalies": statistics.anomalies._asdict(),
+        "evidence": statistics.evidence,
         "never": {entry.name: _entry(entry) for entry in statistics.never},
     }
     write_text(path, json.dumps(value, separators=(",", ":")) + "\n")
@@ -164,6 +165,7 @@ def _statistics(value: dict[str, Any]) -> Statistics:
         trigger_cost=cost,
         taken=int(value["taken"]),
         short=int(value["short"]),
+        evidence=tuple(str(one) for one in value.get("evidence", ())),
         doubts=Doubts(_near_wrap(value["near_wrap"]), bool(value["missing"])),
     )
 

@@ -20,10 +20,12 @@ from kprof.analysis.replay.columns import Rows
 from kprof.analysis.replay.tally import Groups
 from kprof.analysis.stream import Ledger, Stream
 from kprof.analysis.summary import (
+    EVIDENCE,
     Anomalies,
     FunctionFigures,
     Summary,
     anomalies_of,
+    evidence_of,
     inline_counts,
 )
 from kprof.capture.model import Capture, CaptureInfo
@@ -100,7 +102,7 @@ class Statistics:
         By name, those that ran.
     never
         Functions of the name file that did not run.
-    longest, trigger_cost, taken, short, doubts
+    longest, trigger_cost, taken, short, doubts, evidence
         See `kprof.analysis.summary.Summary`.
     """
 
@@ -116,6 +118,7 @@ class Statistics:
     taken: int = 0
     short: int = 0
     doubts: Doubts = field(default_factory=Doubts)
+    evidence: tuple[str, ...] = ()
 
     @property
     def events(self) -> int:
@@ -138,6 +141,7 @@ class Statistics:
             self.taken,
             self.short,
             self.doubts,
+            self.evidence,
         )
 
 
@@ -182,6 +186,7 @@ def statistics(
         taken=outcome.taken,
         short=outcome.short,
         doubts=doubts_of(stream.info, outcome.longest),
+        evidence=evidence_of(stream),
     )
 
 
@@ -289,6 +294,7 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
         taken=sum(part.taken for part in every),
         short=sum(part.short for part in every),
         doubts=merge_doubts(part.doubts for part in every),
+        evidence=tuple(e for e in EVIDENCE if any(e in part.evidence for part in every)),
     )
 
 

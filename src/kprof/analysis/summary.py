@@ -15,6 +15,10 @@ from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameEntry, NameFile
 from kprof.names.calls import CallKnowledge
 
+EVIDENCE = ("task marks", "call knowledge", "what was seen")
+"""What tells tasks apart: the kernel's own marks; else what each slice shows, with what the program
+is known to call where that is known."""
+
 
 class FunctionFigures(NamedTuple):
     """The figures of one function; times in ticks.
@@ -86,6 +90,8 @@ class Summary(NamedTuple):
         Intervals that were shorter than `trigger_cost` by more than a step of the clock.
     doubts
         What else there is to be said about the capture.
+    evidence
+        What told which task a switch was to, out of `EVIDENCE`; empty where none was.
     """
 
     info: CaptureInfo
@@ -99,6 +105,7 @@ class Summary(NamedTuple):
     taken: int = 0
     short: int = 0
     doubts: Doubts = Doubts()
+    evidence: tuple[str, ...] = ()
 
 
 def summarise(
@@ -144,6 +151,7 @@ def summarise(
         outcome.taken,
         outcome.short,
         doubts_of(stream.info, outcome.longest),
+        evidence_of(stream),
     )
 
 
@@ -169,6 +177,15 @@ def anomalies_of(stream: Stream, orphans: int, opens: int, unwound: int) -> Anom
         ambiguous_switches=outcome.ambiguous,
         restarts=outcome.restarts,
     )
+
+
+def evidence_of(stream: Stream) -> tuple[str, ...]:
+    """What tasks were told apart by, out of `EVIDENCE`; after an iteration."""
+    if not _outcome(stream).switches:
+        return ()
+    if stream.survey.marks:
+        return EVIDENCE[:1]
+    return EVIDENCE[1:] if stream.survey.can is not None else EVIDENCE[2:]
 
 
 def _outcome(stream: Stream) -> Outcome:

@@ -16,6 +16,7 @@ from kprof.report.units import Units, counted, percent, safe_name
 _RULE = "-" * 72
 _MOST_TAGS = 8
 _USUAL_COST = Fraction(3, 10)  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
+_DEEP = 256  # calls open at once in a context: more than the stacks of kernels hold
 _SHORT = 0.03  # of the intervals shorter than a trigger: worth a word
 
 
@@ -66,6 +67,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "elapsed_us": units.value(ledger.elapsed),
         "run_us": units.value(ledger.run),
         "idle_us": units.value(ledger.idle),
+        "user_us": units.value(ledger.user),
         "unattributed_us": units.value(ledger.unattributed),
         "left_out_us": units.value(ledger.left_out),
         "trigger_cost_us": round(units.us(float(summary.trigger_cost)), 6),
@@ -102,7 +104,10 @@ def summary_json(summary: Summary) -> dict[str, Any]:
             "unknown_tags": {str(tag): count for tag, count in odd.unknown_tags.items()},
             "context_switches": odd.context_switches,
             "contexts": odd.contexts,
+            "ambiguous_switches": odd.ambiguous_switches,
+            "restarts": odd.restarts,
         },
+        "evidence": list(summary.evidence),
     }
 
 
@@ -115,6 +120,9 @@ def _header(summary: Summary) -> list[str]:
         ("Idle time", ledger.idle),
     ):
         lines.append(f"{label} = {units.seconds(ticks)} ({percent(ticks, ledger.elapsed):.2f}%)")
+    if ledger.user:
+        share = percent(ledger.user, ledger.elapsed)
+        lines.append(f"User time = {units.seconds(ledger.user)} ({share:.2f}%)")
     if ledger.unattributed:
         share = percent(ledger.unattributed, ledger.elapsed)
         lines.append(
@@ -171,6 +179,8 @@ def _footer(summary: Summary) -> list[str]:
         (odd.unwound_calls, "unwound call", "s"),
     ]
     said = [counted(count, what, ending) for count, what, ending in found if count]
+    if odd.restarts:
+        said.append(f"{counted(odd.restarts, 'longjmp')} seen by the next call")
     if odd.unknown_tags:
         total = sum(odd.unknown_tags.values())
         tags = sorted(odd.unknown_tags.items(), key=lambda item: -item[1])
@@ -211,6 +221,7 @@ def _honesty(summary: Summary) -> list[str]:
         else:
             what = f"one every {units.us(elapsed) / max(summary.events, 1):.3g} us"
         lines = [f"{counted(summary.events, 'trigger')}; {what} (--trigger-cost takes them out)"]
+    lines += _contexts(summary)
     if summary.doubts.near_wrap:
         longest, wrap = summary.doubts.near_wrap
         lines.append(
@@ -221,4 +232,21 @@ def _honesty(summary: Summary) -> list[str]:
         lines.append(MOSTLY_UNKNOWN)
     if summary.doubts.missing:
         lines.append("events are missing from this capture: calls and contexts may be wrong")
+    return lines
+
+
+def _contexts(summary: Summary) -> list[str]:
+    """How tasks were told apart, and how far that and the depth of calls can be trusted."""
+    odd = summary.anomalies
+    lines = []
+    if odd.ambiguous_switches:
+        could = "could be to either of several tasks; --tasks and --graph are uncertain"
+        lines.append(f"{odd.ambiguous_switches} of {odd.context_switches} switches {could}")
+    if summary.evidence:
+        lines.append(f"tasks are told apart by {' and by '.join(summary.evidence)}")
+    if odd.open_calls > _DEEP * (odd.contexts + 1):
+        lines.append(
+            f"{odd.open_calls} calls were open at the end: depth grew without bound, as where "
+            "functions are left without their exit trigger (longjmp, lost events)"
+        )
     return lines
