@@ -58,6 +58,7 @@ BODIES = [
     'char *s = "a" L"b" u8"c"; return s[0] + L\'x\' + u\'\\\'\';',
     "size_t size_t = 1; return size_t * n;",
     "return n<:0:>;",
+    "static struct { int a; } const t[] = { { 1 } }; { n++; } static z = 1; return t[0].a + z;",
     "__uint128_t const w = (__uint128_t)n; __builtin_ms_va_list ap; return w >> 64;",
     "static int constexpr, alignas = 1; constexpr = alignas; return constexpr ? 1 : thread_local;",
     "constexpr int c = 1; static thread_local int t; static_assert(1); return c + t;",

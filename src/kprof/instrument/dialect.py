@@ -107,9 +107,11 @@ class Filter:
         """Is this name, behind specifiers without a type, the one that is declared?"""
         if following not in ("=", ";", ",", "[", "("):
             return False
+        qualified = self._last in ("CONST", "VOLATILE")
         for token in reversed(self.out):
             if token.type not in _IMPLICIT:
-                if token.type not in _BEFORE_STATEMENT:
+                # struct { .. } const x; is more usual than a block, then const x;
+                if token.type not in _BEFORE_STATEMENT or (qualified and token.type == "RBRACE"):
                     return False
                 break
         return following != "(" or self._words[at] not in self._typedefs
