@@ -22,7 +22,7 @@ class CaptureFacts:
     Attributes
     ----------
     span_ticks
-        From the first event to the last, intervals taken modulo the counter's range.
+        From the first event to the last: the sum of `CaptureInfo.intervals`.
     longest_ticks, longest_at
         The longest interval between neighbours, and the index of the event that ends it.
     shortest_ticks
@@ -77,12 +77,11 @@ def examine(
     progress: Callable[[int], None] | None = None,
 ) -> CaptureFacts:
     """Read all events once; `progress` is called with the number reached."""
-    mask = (1 << capture.info.time_bits) - 1
     counts = np.zeros(1 << 16, dtype=np.int64)
     span, longest, longest_at, shortest, last, done = 0, 0, 0, None, None, 0
     for ticks, tags in capture.chunks():
         counts += np.bincount(tags, minlength=1 << 16)
-        steps = np.diff(ticks, prepend=ticks[0] if last is None else last) & mask
+        steps = capture.info.intervals(ticks, last)
         real = steps[1:] if last is None else steps
         span += int(steps.sum())
         if len(real):

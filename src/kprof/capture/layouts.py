@@ -27,8 +27,8 @@ def records_in_layout(
 ) -> Iterator[NDArray[np.uint8] | NDArray[np.uint64]]:
     """The valid records in `layout`, in parts.
 
-    From 1 to 3 time is unwrapped: each interval is taken modulo 2**time_bits, the first event
-    keeps its counter value. From 3 to 1 it is taken modulo 2**24.
+    From 1 to 3 time is the sum of `CaptureInfo.intervals`; the first event keeps its counter value.
+    From 3 to 1 it is taken modulo 2**24.
 
     Raises
     ------
@@ -44,11 +44,10 @@ def records_in_layout(
 
 
 def _unwrapped(capture: Capture) -> Iterator[NDArray[np.uint64]]:
-    mask = (1 << capture.info.time_bits) - 1
-    last, total = 0, 0
+    last, total = None, None
     for ticks, tags in capture.chunks():
-        steps = np.diff(ticks, prepend=last) & mask
-        time = np.cumsum(steps, dtype=np.int64) + total
+        total = int(ticks[0]) if total is None else total
+        time = np.cumsum(capture.info.intervals(ticks, last)) + total
         last, total = int(ticks[-1]), int(time[-1])
         if total >= 1 << 48:
             raise CaptureError(

@@ -1,7 +1,8 @@
 """A capture in memory: the events that a Profiler stored, and what is known about them.
 
 The events may be a view of a memory-mapped file of any size: `Capture.chunks` decodes them a part
-at a time. Ticks are the raw counter values as the hardware stored them; unwrapping is analysis.
+at a time. Ticks are the raw counter values as the hardware stored them; `CaptureInfo.intervals` is
+what they mean.
 """
 
 from __future__ import annotations
@@ -94,6 +95,23 @@ class CaptureInfo:
     def is_capture_file(self) -> bool:
         """It came from a capture file; a raw image may be any file of its size."""
         return self.form.startswith(CAPTURE_FILE)
+
+    def intervals(self, ticks: NDArray[np.int64], before: int | None) -> NDArray[np.int64]:
+        """How long after the event before it each event came, in ticks, shape (n,).
+
+        The counter wraps: an interval is the difference modulo its range (paper, section 4.1), so
+        two wraps between events cannot be seen. Absolute time that runs backwards is damage; such
+        an interval is 0.
+
+        Parameters
+        ----------
+        ticks
+            Of events that follow each other, at least one.
+        before
+            The ticks of the event before them; None: there is none, the first interval is 0.
+        """
+        steps = np.diff(ticks, prepend=ticks[0] if before is None else np.int64(before))
+        return np.maximum(steps, 0) if self.unwrapped else steps & ((1 << self.time_bits) - 1)
 
 
 @dataclass(frozen=True, eq=False)

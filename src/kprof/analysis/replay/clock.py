@@ -1,7 +1,7 @@
 """Raw ticks to time: unwrapping, and taking out what the triggers cost.
 
-The counter is an interval clock (paper, section 4.1): the time between two events is their
-difference modulo its width, so two wraps between events cannot be seen. The first event is time 0.
+The time between two events is that of `CaptureInfo.intervals`; the compiled decoders below say the
+same. The first event is time 0.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ class Clock:
     def __init__(self, info: CaptureInfo, trigger_cost: Fraction = Fraction(0)) -> None:
         self._scale = PARTS if trigger_cost else 1
         self.info = replace(info, clock_hz=info.clock_hz * self._scale, step=self._scale)
-        self._mask = (1 << info.time_bits) - 1
-        self._wraps = not info.unwrapped
         self._previous: int | None = None
         self._cost = round(trigger_cost * PARTS)
         if trigger_cost and self._cost <= 0:
@@ -73,8 +71,6 @@ class Clock:
         """Time of the last event."""
         self.longest = 0
         """The longest interval between two events, triggers included."""
-        self.backwards = 0
-        """Intervals below zero, in a capture whose time does not wrap; taken as zero."""
 
     @property
     def taken(self) -> int:
@@ -104,13 +100,7 @@ class Clock:
         """
         if not len(ticks):
             return np.empty(0, np.int64)
-        previous = int(ticks[0]) if self._previous is None else self._previous
-        steps = np.diff(ticks, prepend=np.int64(previous))
-        if self._wraps:
-            steps &= self._mask
-        elif (steps < 0).any():
-            self.backwards += int((steps < 0).sum())
-            steps = np.maximum(steps, 0)
+        steps = self.info.intervals(ticks, self._previous)
         first = self._previous is None
         self._previous = int(ticks[-1])
         self.longest = max(self.longest, int(steps.max()) * self._scale)
@@ -161,8 +151,7 @@ class Clock:
 PREVIOUS = 0
 TIME = 1
 LONGEST = 2
-BACKWARDS = 3
-CLOCK_SIZE = 4
+CLOCK_SIZE = 3
 
 
 def decode_records(
@@ -203,13 +192,9 @@ def decode_words(
     previous = clock[PREVIOUS]
     now = clock[TIME]
     longest = clock[LONGEST]
-    backwards = clock[BACKWARDS]
     for i in range(len(words)):
         ticks = np.int64(words[i] >> np.uint64(16))
-        passed = ticks - previous
-        if passed < 0:
-            passed = 0
-            backwards += 1
+        passed = max(ticks - previous, 0)
         previous = ticks
         longest = max(longest, passed)
         now += passed
@@ -222,4 +207,3 @@ def decode_words(
     clock[PREVIOUS] = previous
     clock[TIME] = now
     clock[LONGEST] = longest
-    clock[BACKWARDS] = backwards
