@@ -7,10 +7,11 @@ import random
 import numpy as np
 import pytest
 from tests.analysis import kernel_sim
+from tests.analysis.whole import filtered_statistics
 
 from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Filter, filtered_statistics, kept_marks
+from kprof.analysis.filters import Filter, kept_marks
 from kprof.analysis.graph import call_tree, callers
 from kprof.analysis.replay.codes import INNER, MARK_INLINE, OPEN, ORPHAN
 from kprof.analysis.statistics import statistics

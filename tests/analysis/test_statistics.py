@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.analysis import kernel_sim
+from tests.analysis.whole import filtered_statistics
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.budget import BudgetError, check_budget, parse_budget
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Filter, filtered_statistics
+from kprof.analysis.filters import Filter
 from kprof.analysis.graph import call_tree
 from kprof.analysis.interrupts import (
     interrupt_functions,

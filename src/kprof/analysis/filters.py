@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kprof.analysis.calls import Calls, Timeline
 from kprof.analysis.replay.codes import MARK_INLINE
 from kprof.analysis.replay.columns import Rows
-from kprof.analysis.statistics import FunctionStatistics, Gather, Statistics
+from kprof.analysis.statistics import FunctionStatistics, Gather
 from kprof.errors import UsageError
 from kprof.names import NameEntry
 
@@ -95,17 +95,25 @@ class Filter:
         if self.end is not None:
             keep &= calls.entry <= self.end
         if self.tasks:
-            for task in self.tasks:
-                if not 0 <= task <= timeline.contexts:
-                    raise UsageError(
-                        f"--task {task}: is no context; expected 0 (the system) to "
-                        f"{timeline.contexts} (see --tasks)"
-                    )
+            self.check_tasks(timeline.contexts)
             keep &= np.isin(calls.context, self.tasks)
         return keep
 
     def _named(self, timeline: Timeline, option: str, patterns: tuple[str, ...]) -> Mask:
-        names = [entry.name for entry in timeline.functions]
+        result: Mask = self.named(timeline.functions, option, patterns)[timeline.calls.function]
+        return result
+
+    def named(
+        self, functions: tuple[NameEntry, ...], option: str, patterns: tuple[str, ...]
+    ) -> Mask:
+        """Which functions the patterns of an option name; shape (functions,), at least 1.
+
+        Raises
+        ------
+        UsageError
+            A pattern is no regular expression, or matches none of them.
+        """
+        names = [entry.name for entry in functions]
         wanted = np.zeros(max(1, len(names)), np.bool_)
         for pattern in patterns:
             matches = matcher(pattern, self.match)
@@ -116,8 +124,16 @@ class Filter:
                     f"{self.match} (see kprof names list)"
                 )
             wanted[: len(names)] |= np.array(found, np.bool_)
-        result: Mask = wanted[timeline.calls.function]
-        return result
+        return wanted
+
+    def check_tasks(self, contexts: int) -> None:
+        """Raise UsageError where one of `tasks` is more than `contexts`."""
+        for task in self.tasks:
+            if not 0 <= task <= contexts:
+                raise UsageError(
+                    f"--task {task}: is no context; expected 0 (the system) to {contexts} "
+                    "(see --tasks)"
+                )
 
 
 def matcher(pattern: str, match: str) -> Callable[[str], bool]:
@@ -138,25 +154,6 @@ def matcher(pattern: str, match: str) -> Callable[[str], bool]:
             "glob)"
         ) from error
     return lambda name: compiled.search(name) is not None
-
-
-def filtered_statistics(timeline: Timeline, keep: Mask, statistics: Statistics) -> Statistics:
-    """The statistics of the rows that `keep` keeps.
-
-    Parameters
-    ----------
-    statistics
-        Those of the whole capture.
-    """
-    functions = gathered(timeline, timeline.calls.select(keep))
-    net = sum(f.net for f in functions.values())
-    ledger = timeline.ledger._replace(net=net, left_out=timeline.ledger.net - net)
-    return replace(
-        statistics,
-        ledger=ledger,
-        functions=functions,
-        inlines=_inlines(timeline, kept_marks(timeline, keep)),
-    )
 
 
 def gathered(timeline: Timeline, calls: Calls) -> dict[str, FunctionStatistics]:
@@ -209,13 +206,6 @@ def whole_context(timeline: Timeline, keep: Mask, context: int) -> bool:
     """Do all calls of a context stay? Of one without calls, where all calls do."""
     mine = timeline.calls.context == context
     return bool(keep[mine].all() if mine.any() else keep.all())
-
-
-def _inlines(timeline: Timeline, kept: Mask) -> dict[str, tuple[NameEntry, int]]:
-    marks = timeline.marks
-    chosen = marks.name[kept & (marks.kind == MARK_INLINE)]
-    counts = np.bincount(chosen, minlength=len(timeline.inlines))
-    return {e.name: (e, int(counts[i])) for i, e in enumerate(timeline.inlines) if counts[i]}
 
 
 def below(calls: Calls, chosen: Mask) -> Mask:

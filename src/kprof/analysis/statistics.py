@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,23 +164,38 @@ def statistics(
     gather = Gather(stream.functions)
     for rows in stream.calls():
         gather.add(rows)
+    mine = gather.functions.values()
+    ended = Ended(
+        sum(f.orphans for f in mine),
+        sum(f.opens for f in mine),
+        sum(f.unwound for f in mine),
+        frozenset(gather.functions),
+    )
+    return of_stream(stream, gather, ended, trigger_cost)
+
+
+class Ended(NamedTuple):
+    """All calls of a stream, whatever is kept of them: how they ended, and of which functions."""
+
+    orphans: int
+    opens: int
+    unwound: int
+    functions: frozenset[int]
+
+
+def of_stream(stream: Stream, gather: Gather, ended: Ended, trigger_cost: Fraction) -> Statistics:
+    """What was gathered from a stream, which has been read to its end."""
     outcome = stream.outcome
     assert outcome is not None
-    mine = gather.functions.values()
     ledger = outcome.ledger
     return Statistics(
         info=stream.info,
-        captures=[(capture.info.source, capture.events, ledger.elapsed, ledger.idle)],
+        captures=[(stream.info.source, stream.events, ledger.elapsed, ledger.idle)],
         ledger=ledger,
-        functions={f.entry.name: f for f in mine},
+        functions={f.entry.name: f for f in gather.functions.values()},
         inlines={entry.name: (entry, count) for entry, count in inline_counts(stream)},
-        anomalies=anomalies_of(
-            stream,
-            sum(f.orphans for f in mine),
-            sum(f.opens for f in mine),
-            sum(f.unwound for f in mine),
-        ),
-        never=tuple(e for i, e in enumerate(stream.functions) if i not in gather.functions),
+        anomalies=anomalies_of(stream, ended.orphans, ended.opens, ended.unwound),
+        never=tuple(e for i, e in enumerate(stream.functions) if i not in ended.functions),
         longest=outcome.longest,
         trigger_cost=trigger_cost * stream.info.step,
         taken=outcome.taken,

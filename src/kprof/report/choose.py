@@ -70,15 +70,13 @@ def statistics_of(
     from kprof.analysis.statistics import statistics
 
     cost = trigger_cost(capture, request)
-    whole = statistics(capture, names, trigger_cost=cost, known=known)
-    chosen = filter_of(whole.info, request)
-    if not chosen:
-        return whole
-    from kprof.analysis.calls import timeline
-    from kprof.analysis.filters import filtered_statistics
+    if has_filter(request):
+        from kprof.analysis.selection import filtered_statistics
 
-    lines = timeline(capture, names, trigger_cost=cost, known=known)
-    return filtered_statistics(lines, chosen.mask(lines), whole)
+        return filtered_statistics(
+            capture, names, lambda info: filter_of(info, request), trigger_cost=cost, known=known
+        )
+    return statistics(capture, names, trigger_cost=cost, known=known)
 
 
 def filter_of(info: CaptureInfo, request: Request) -> Filter:

@@ -1,0 +1,394 @@
+"""The calls of a stream that a filter keeps, as its rows come.
+
+What a filter asks is decided when a call ends, and from little: which functions it is inside and
+its context by its path; its times by its row; whether a chosen function was called below it, or a
+call around it began before the range, by one number that is remembered for each context. So the
+memory grows with the number of paths, not with the capture.
+
+The path of a kept call is made of the kept calls around it. A call is kept only where the calls
+around it pass the conditions on elapsed time and callees too, for they last longer and have the
+same callees below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kprof.analysis.filters import Filter
+from kprof.analysis.paths import CONTEXT, PathSums, PathTree
+from kprof.analysis.replay.codes import (
+    ENTER,
+    INNER,
+    LEAVE,
+    LOST,
+    MARK_INLINE,
+    OPEN,
+    ORPHAN,
+    R_FLAGS,
+    UNWOUND,
+)
+from kprof.analysis.replay.columns import Rows
+from kprof.analysis.statistics import Ended, Gather, Statistics, of_stream
+from kprof.analysis.stream import Stream
+from kprof.capture.model import Capture, CaptureInfo
+from kprof.names import NameEntry, NameFile
+from kprof.names.calls import CallKnowledge
+
+Column = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Kept(NamedTuple):
+    """What a filter keeps of a block.
+
+    Attributes
+    ----------
+    ended
+        The rows of all calls that end in the block.
+    keep
+        Which of them stay.
+    rows
+        Those that stay; INNER is of the kept calls.
+    path
+        Their paths, numbers of `Selection.paths`.
+    """
+
+    ended: Rows
+    keep: Mask
+    rows: Rows
+    path: Column
+
+
+class Selection:
+    """A filter at work on one iteration of ``stream.rows()``.
+
+    Parameters
+    ----------
+    chosen
+        None, or an empty one: everything stays.
+
+    Attributes
+    ----------
+    chosen
+        The filter.
+    calls, net
+        What has been left out: calls, and their net time in ticks.
+
+    Raises
+    ------
+    UsageError
+        See `Filter.named`.
+    """
+
+    def __init__(self, stream: Stream, chosen: Filter | None = None) -> None:
+        self._stream = stream
+        self.chosen = chosen = chosen or Filter()
+        self.calls = self.net = 0
+        self._below = _Latest()  # of each context: the last call of a function of -C
+        self._before = _Latest()  # of each context: calls that are open since before the range
+        self._kept_paths = _KeptPaths(stream, chosen)
+        self._called = chosen.named(stream.functions, "-C", chosen.callers)
+        self._inlines = _Inlines()
+
+    @property
+    def paths(self) -> tuple[Column, Column]:
+        """The paths of kept calls, as `Stream.paths`."""
+        return self._kept_paths.table if self.chosen else self._stream.paths
+
+    def inlines(self) -> dict[str, tuple[NameEntry, int]]:
+        """The inline triggers in kept calls, and how many; at the end.
+
+        What is outside all calls stays where every call of its context does.
+        """
+        counts = self._inlines.counts(self.calls == 0)
+        entries = self._stream.inlines
+        return {entries[i].name: (entries[i], n) for i, n in sorted(counts.items())}
+
+    def finish(self) -> None:
+        """Call at the end; raises UsageError where a task of the filter was not seen."""
+        self.chosen.check_tasks(self._stream.contexts)
+
+    def take(self, rows: Rows) -> Kept:
+        """What stays of the next rows of the stream."""
+        chosen, kind = self.chosen, rows.kind
+        leave = kind == LEAVE
+        real = leave & (rows.flags & LOST == 0)
+        ended = rows.select(real)
+        if not chosen:
+            return Kept(ended, np.ones(len(ended), np.bool_), ended, ended.path)
+        self._kept_paths.extend()
+        keep = self._kept_paths.static[ended.path]
+        entry = ended.time - ended.elapsed - ended.away
+        around: Column | None = None
+        if chosen.least is not None:
+            keep &= ended.elapsed >= chosen.least
+        if chosen.end is not None:
+            keep &= entry <= chosen.end
+        if chosen.start is not None:
+            keep &= entry >= chosen.start
+            around = self._calls_from_before(rows, leave, chosen.start)[real]
+        if chosen.callers:
+            called = (kind == ENTER) & self._called[np.where(kind == ENTER, rows.fn, 0)]
+            keep &= (self._below.upto(rows.context, called, rows.call) >= rows.call)[real]
+        self._inlines.add(rows, ended, keep)
+        left = ended.net[~keep]
+        self.calls += len(left)
+        self.net += int(left.sum())
+        kept = ended.select(keep)
+        path = self._kept_paths.of(kept.path, None if around is None else around[keep])
+        inner = (kept.flags & INNER != 0) & self._kept_paths.inner[path]
+        kept.table[:, R_FLAGS] = np.where(inner, kept.flags, kept.flags & ~INNER)
+        return Kept(ended, keep, kept, path)
+
+    def _calls_from_before(self, rows: Rows, leave: Mask, start: int) -> Column:
+        """How many calls that began before `start` are open in its context at each row."""
+        entry = np.where(leave, rows.time - rows.elapsed - rows.away, rows.time)
+        before = (rows.kind <= LEAVE) & (entry < start)
+        return self._before.upto(rows.context, before, rows.depth + ~leave)
+
+
+class _Latest:
+    """The last value of a column in each context, over the blocks of a stream."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, int] = {}
+
+    def upto(self, context: Column, marked: Mask, values: Column) -> Column:
+        """For each row: the value of the last marked row of its context, itself included, or -1."""
+        if not len(context):
+            return np.empty(0, np.int64)
+        order = np.argsort(context, kind="stable")
+        ordered, mine = context[order], values[order]
+        first = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+        place = np.where(marked[order], np.arange(len(order)), -1)
+        begin = np.repeat(first, np.diff(first, append=len(order)))
+        place = np.maximum.accumulate(place)
+        names = ordered[first].tolist()
+        old = np.array([self._values.get(name, -1) for name in names], np.int64)
+        carried = np.repeat(old, np.diff(first, append=len(order)))
+        latest = np.where(place >= begin, mine[place], carried)
+        ends = np.append(first[1:], len(order)) - 1
+        self._values.update(zip(names, latest[ends].tolist(), strict=True))
+        result = np.empty(len(order), np.int64)
+        result[order] = latest
+        return result
+
+
+class _KeptPaths:
+    """What is decided by a call's path, and the paths that are left.
+
+    Attributes
+    ----------
+    static
+        By path of the stream: the conditions on functions, depth and task hold.
+    inner
+        By kept path: the same function is around its end.
+    """
+
+    def __init__(self, stream: Stream, chosen: Filter) -> None:
+        self._stream, self._chosen = stream, chosen
+        functions = stream.functions
+        self._only = chosen.named(functions, "-F", chosen.only).tolist()
+        self._without = chosen.named(functions, "-N", chosen.without).tolist()
+        self._hidden = chosen.named(functions, "-H", chosen.hide).tolist()
+        self._tasks = frozenset(chosen.tasks)
+        # By path: how deep, how far below -F (-1: not), below -N, in a task of --task; kept path.
+        self._state: list[tuple[int, int, bool, bool]] = [(-2, -1, False, True)]
+        self._node = [0]
+        self._static = [False]
+        self._made: dict[tuple[int, int], int] = {}
+        self._code, self._parent, self._inner = [0], [0], [False]
+        self._cut: dict[tuple[int, int], int] = {}
+        self.static: Mask = np.zeros(1, np.bool_)
+        self.inner: Mask = np.zeros(1, np.bool_)
+        self._nodes = np.zeros(1, np.int64)
+
+    @property
+    def table(self) -> tuple[Column, Column]:
+        """As `Stream.paths`."""
+        return np.array(self._code, np.int64), np.array(self._parent, np.int64)
+
+    def extend(self) -> None:
+        """Decide on the paths that the stream has had since the last time."""
+        codes, parents = self._stream.paths
+        first = len(self._node)
+        if first == len(codes):
+            return
+        for code, parent in zip(codes[first:].tolist(), parents[first:].tolist(), strict=True):
+            self._add(code, parent)
+        self.static = np.array(self._static, np.bool_)
+        self._nodes = np.array(self._node, np.int64)
+        self.inner = np.array(self._inner, np.bool_)
+
+    def _add(self, code: int, parent: int) -> None:
+        chosen = self._chosen
+        depth, level, without, mine = self._state[parent]
+        depth += 1
+        stays = False
+        if code >= CONTEXT:
+            mine = not self._tasks or code - CONTEXT in self._tasks
+        else:
+            level = level + 1 if level >= 0 else 0 if chosen.only and self._only[code] else -1
+            without = without or self._without[code]
+            stays = mine and not without and not self._hidden[code]
+            if chosen.only:
+                stays = stays and level >= 0
+            if chosen.depth is not None:
+                stays = stays and (level if chosen.only else depth) < chosen.depth
+        self._state.append((depth, level, without, mine))
+        self._static.append(stays)
+        below = self._node[parent]
+        self._node.append(self._continued(below, code) if stays or code >= CONTEXT else below)
+
+    def _continued(self, below: int, code: int) -> int:
+        """The kept path that continues `below`."""
+        node = self._made.setdefault((below, code), len(self._code))
+        if node == len(self._code):
+            self._code.append(code)
+            self._parent.append(below)
+            above = below
+            while above and self._code[above] != code:
+                above = self._parent[above]
+            self._inner.append(above > 0)
+        return node
+
+    def of(self, path: Column, around: Column | None) -> Column:
+        """The kept paths of calls; of the outermost calls `around` each none is kept."""
+        nodes = self._nodes[path]
+        if around is None or not (around > 0).any():
+            return nodes
+        for row in np.flatnonzero(around > 0).tolist():
+            nodes[row] = self._above(int(path[row]), int(around[row]))
+        self.inner = np.array(self._inner, np.bool_)
+        return nodes
+
+    def _above(self, path: int, around: int) -> int:
+        """The kept path of `path` without its `around` outermost calls."""
+        found = self._cut.get((path, around))
+        if found is not None:
+            return found
+        codes, parents = self._stream.paths
+        kept: list[int] = []
+        at = path
+        while self._state[at][0] >= around:
+            if self._static[at]:
+                kept.append(int(codes[at]))
+            at = int(parents[at])
+        while self._state[at][0] >= 0:
+            at = int(parents[at])
+        node = self._node[at]
+        for code in reversed(kept):
+            node = self._continued(node, code)
+        self._cut[path, around] = node
+        return node
+
+
+class _Inlines:
+    """Inline triggers, held until the call that they stand in is known to be kept."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, dict[int, int]] = {}  # by call: how many of each
+        self._outside: dict[int, dict[int, int]] = {}  # by context
+        self._counts: dict[int, int] = {}
+        self._whole: dict[int, bool] = {}  # by context: all its calls are kept
+
+    def add(self, rows: Rows, ended: Rows, keep: Mask) -> None:
+        """Count those of a block; `ended` are its calls that end."""
+        for context in np.unique(ended.context).tolist():
+            all_kept = bool(keep[ended.context == context].all())
+            self._whole[context] = self._whole.get(context, True) and all_kept
+        marks = rows.select(rows.kind == MARK_INLINE)
+        if len(marks):
+            inside = marks.parent >= 0
+            where = np.where(inside, marks.parent, marks.context)
+            columns = np.stack([inside.astype(np.int64), where, marks.fn], axis=1)
+            found, counts = np.unique(columns, axis=0, return_counts=True)
+            for (is_in, place, name), n in zip(found.tolist(), counts.tolist(), strict=True):
+                into = (self._held if is_in else self._outside).setdefault(place, {})
+                into[name] = into.get(name, 0) + n
+        if not self._held:
+            return
+        lost = rows.select((rows.kind == LEAVE) & (rows.flags & LOST != 0))
+        for call, parent, context in zip(
+            lost.call.tolist(), lost.parent.tolist(), lost.context.tolist(), strict=True
+        ):
+            held = self._held.pop(call, {})
+            held_by = self._held if parent >= 0 else self._outside
+            into = held_by.setdefault(parent if parent >= 0 else context, {}) if held else {}
+            for name, n in held.items():
+                into[name] = into.get(name, 0) + n
+        mine = np.isin(ended.call, np.fromiter(self._held, np.int64, len(self._held)))
+        for call, stays in zip(ended.call[mine].tolist(), keep[mine].tolist(), strict=True):
+            held = self._held.pop(call)
+            for name, n in held.items() if stays else ():
+                self._counts[name] = self._counts.get(name, 0) + n
+
+    def counts(self, everything: bool) -> dict[int, int]:
+        """By number of the trigger; `everything`: no call at all was left out."""
+        counts = dict(self._counts)
+        for context, outside in self._outside.items():
+            if self._whole.get(context, everything):
+                for name, n in outside.items():
+                    counts[name] = counts.get(name, 0) + n
+        return counts
+
+
+def kept_paths(stream: Stream, selection: Selection) -> PathTree:
+    """The tree of the calls that a filter keeps; `selection` and the stream are read to the end."""
+    sums = PathSums()
+    for rows in stream.rows():
+        kept = selection.take(rows)
+        sums.add(kept.rows, kept.path)
+    selection.finish()
+    return sums.tree(*selection.paths)
+
+
+def filtered_statistics(
+    capture: Capture,
+    names: NameFile,
+    chosen: Callable[[CaptureInfo], Filter],
+    *,
+    trigger_cost: Fraction = Fraction(0),
+    known: CallKnowledge | None = None,
+    fast: bool | None = None,
+) -> Statistics:
+    """The statistics of the calls that a filter keeps; the net time of the others is left out.
+
+    Parameters
+    ----------
+    chosen
+        The filter, in ticks of the clock that the times are in.
+    trigger_cost, known, fast
+        See `kprof.analysis.statistics.statistics`.
+
+    Raises
+    ------
+    UsageError
+        The triggers cannot have cost so much; the filter names what is not there.
+    """
+    stream = Stream(capture, names, trigger_cost=trigger_cost, known=known, fast=fast)
+    selection = Selection(stream, chosen(stream.info))
+    gather = Gather(stream.functions)
+    ended = {ORPHAN: 0, OPEN: 0, UNWOUND: 0}
+    ran: set[int] = set()
+    for rows in stream.rows():
+        kept = selection.take(rows)
+        gather.add(kept.rows)
+        flags = kept.ended.flags
+        for bit in ended if flags.any() else ():
+            ended[bit] += int(np.count_nonzero(flags & bit))
+        ran.update(np.unique(kept.ended.fn).tolist())
+    selection.finish()
+    every = Ended(ended[ORPHAN], ended[OPEN], ended[UNWOUND], frozenset(ran))
+    found = of_stream(stream, gather, every, trigger_cost)
+    if not selection.chosen:
+        return found
+    net = found.ledger.net
+    ledger = found.ledger._replace(net=net - selection.net, left_out=selection.net)
+    return replace(found, ledger=ledger, inlines=selection.inlines())
