@@ -16,10 +16,11 @@ from kprof.analysis.questions import (
     intervals,
     worst_calls,
 )
+from kprof.analysis.stream import Stream
 from kprof.capture.model import Capture
 from kprof.names import NameFile
 from kprof.names.calls import CallKnowledge
-from kprof.report.choose import as_json, in_blocks, kept_mask, trigger_cost
+from kprof.report.choose import as_json, has_filter, in_blocks, kept_mask, trigger_cost
 from kprof.report.distribution import distribution_json, distribution_lines
 from kprof.report.request import Request
 from kprof.report.trace import trace_json, trace_lines
@@ -31,6 +32,11 @@ def answer(
 ) -> Iterator[str]:
     """The report that `request.what` names, in parts."""
     cost = trigger_cost(capture, request)
+    if request.what == "trace" and request.form == "text" and not has_filter(request):
+        from kprof.report.trace_stream import trace_text
+
+        yield from trace_text(Stream(capture, names, trigger_cost=cost, known=known))
+        return
     lines = timeline(capture, names, trigger_cost=cost, known=known)
     keep = kept_mask(lines, request)
     if request.form == "json":

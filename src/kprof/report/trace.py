@@ -8,7 +8,7 @@ calls of the switch functions themselves are shown as the switch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,18 @@ from kprof.analysis.replay.codes import (
     RESUMED,
     UNWOUND,
 )
-from kprof.names import Modifier
+from kprof.report.trace_text import (
+    Table,
+    Writer,
+    entry_shape,
+    exit_shape,
+    mark_shape,
+    stamper,
+    switching,
+)
 from kprof.report.units import Units, safe_name
 
-INDENT = "    "
-_DIGITS = [f"{n:03d}" for n in range(1000)]
-_ENTER, _LEAVE, _MARK = 0, 1, 2
-_DEEP = 2000
+_BLOCK = 1 << 12
 
 
 def trace_lines(
@@ -52,7 +57,6 @@ def trace_lines(
         The depth that stands at the left; no call that is shown is less deep.
     """
     calls, marks = timeline.calls, timeline.marks
-    units = Units(timeline.info.clock_hz)
     shown, closing = _shape(timeline)
     marked = np.arange(len(marks))
     if keep is not None:
@@ -63,14 +67,6 @@ def trace_lines(
     event = np.concatenate(
         [calls.entry_event[entered], calls.exit_event[left], marks.event[marked]]
     )
-    what = np.concatenate(
-        [
-            np.full(len(entered), _ENTER),
-            np.full(len(left), _LEAVE),
-            np.full(len(marked), _MARK),
-        ]
-    )
-    row = np.concatenate([entered, left, marked])
     # At one event: first the switch, then exits from the deepest up, then the entry.
     rank = np.concatenate(
         [
@@ -83,55 +79,42 @@ def trace_lines(
     if span is not None:
         ordered = event[order]
         order = order[(ordered >= span[0]) & (ordered <= span[1])]
-    functions = [safe_name(entry.name) for entry in timeline.functions]
-    inlines = [safe_name(entry.name) for entry in timeline.inlines]
-    slice_start = _slice_start(timeline)
-    stamp = _stamper(units)
-    text = str if units.whole else units.text
-    columns: dict[str, Any] = {
-        name: getattr(calls, name).tolist()
-        for name in ("function", "elapsed", "net", "part", "flags", "entry", "exit")
-    }
-    fn, elapsed, net, part = (columns[k] for k in ("function", "elapsed", "net", "part"))
-    flags, began, ended = (columns[k] for k in ("flags", "entry", "exit"))
-    depth = (calls.depth - margin).tolist()
-    closes = closing.tolist()
-    deepest = max(int(calls.depth.max(initial=0)), int(marks.depth.max(initial=0)))
-    indent = _Indents() if deepest > _DEEP else [INDENT * level for level in range(deepest + 1)]
-    start = slice_start.tolist()
-    mark_rows = list(
-        zip(
-            marks.kind.tolist(),
-            marks.name.tolist(),
-            marks.time.tolist(),
-            marks.since.tolist(),
-            (marks.depth - margin).tolist(),
-            strict=True,
-        )
+    table = np.concatenate(
+        [
+            _table(
+                entry_shape(calls.flags[entered], closing[entered]),
+                calls.entry[entered],
+                calls.depth[entered] - margin,
+                calls.function[entered],
+                calls.net[entered],
+                calls.elapsed[entered],
+            ),
+            _table(
+                exit_shape(calls.flags[left]),
+                calls.exit[left],
+                calls.depth[left] - margin,
+                calls.function[left],
+                calls.part[left],
+                calls.exit[left] - _slice_start(timeline)[left],
+            ),
+            _table(
+                mark_shape(marks.kind[marked]),
+                marks.time[marked],
+                marks.depth[marked] - margin,
+                marks.name[marked],
+                marks.since[marked],
+                np.zeros(len(marked), np.int64),
+            ),
+        ],
+        axis=1,
     )
-    for kind, i in zip(what[order].tolist(), row[order].tolist(), strict=True):
-        if kind == _ENTER:
-            head = f"{stamp(began[i])} {indent[depth[i]]}-> {functions[fn[i]]} ({text(net[i])} us"
-            if flags[i] & OPEN:
-                yield f"{head}, {text(elapsed[i])} total) open"
-            elif closes[i]:
-                yield f"{head}, {text(elapsed[i])} total)"
-            else:
-                yield head + ")"
-        elif kind == _LEAVE:
-            head = f"{stamp(ended[i])} {indent[depth[i]]}<-"
-            if flags[i] & (RESUMED | ORPHAN):
-                total = ended[i] - start[i]
-                head += f" {functions[fn[i]]} ({text(part[i])} us, {text(total)} total)"
-            yield head + " unwound" if flags[i] & UNWOUND else head
-        else:
-            sort, name, time, since, level = mark_rows[i]
-            if sort == MARK_INLINE:
-                yield f"{stamp(time)} {indent[level]}== {inlines[name]} ({text(since)} us)"
-            elif sort == MARK_IN:
-                yield f"{stamp(time)} ---- Context switch in ----"
-            else:
-                yield f"{stamp(time)} ---- Context switch out ----"
+    writer = Writer(timeline.functions, timeline.inlines, timeline.info.clock_hz)
+    for start in range(0, len(order), _BLOCK):
+        yield from writer.lines(table[:, order[start : start + _BLOCK]])
+
+
+def _table(*columns: NDArray[Any]) -> Table:
+    return np.stack([column.astype(np.int64) for column in columns])
 
 
 def call_line(timeline: Timeline, row: int) -> str:
@@ -146,14 +129,7 @@ def call_line(timeline: Timeline, row: int) -> str:
     figures = f"{units.text(int(calls.net[row]))} us"
     if closing[row] or not shown[row]:
         figures += f", {units.text(int(calls.elapsed[row]))} total"
-    return f"{_stamper(units)(int(calls.entry[row]))} -> {name} ({figures})"
-
-
-class _Indents:
-    """The indents of a trace too deep to keep them all."""
-
-    def __getitem__(self, depth: int) -> str:
-        return INDENT * depth
+    return f"{stamper(units)(int(calls.entry[row]))} -> {name} ({figures})"
 
 
 def trace_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
@@ -218,17 +194,10 @@ def _row_after(calls: Calls, keep: Mask, parent: NDArray[np.int64]) -> NDArray[n
 def _shape(timeline: Timeline) -> tuple[Any, Any]:
     """Which calls are shown, and which of them have a closing line."""
     calls, marks = timeline.calls, timeline.marks
-    switching = np.array(
-        [
-            e.modifier in (Modifier.SWITCH_OUT, Modifier.SWITCH_IN, Modifier.SWTCH)
-            for e in timeline.functions
-        ]
-        or [False]
-    )
     switched = marks.event[marks.kind != MARK_INLINE]
     at_switch = np.isin(calls.entry_event, switched) | np.isin(calls.exit_event, switched)
     orphan = (calls.flags & ORPHAN) != 0
-    hidden = switching[calls.function] & (at_switch | orphan)
+    hidden = switching(timeline.functions)[calls.function] & (at_switch | orphan)
     closing = (calls.flags & (RESUMED | ORPHAN | UNWOUND)) != 0
     inside = calls.parent[(calls.parent >= 0) & ~hidden]
     closing[inside] = True
@@ -246,21 +215,3 @@ def _slice_start(timeline: Timeline) -> Any:
     events, times = marks.event[switch], marks.time[switch]
     place = np.searchsorted(events, calls.exit_event, "right") - 1
     return np.where(place >= 0, times[np.maximum(place, 0)], 0)
-
-
-def _stamper(units: Units) -> Callable[[int], str]:
-    """How a time is written: ``S:mmm uuu``, with nanoseconds for a clock faster than 1 MHz."""
-    last, prefix = -1, ""
-
-    def whole(us: int) -> str:
-        nonlocal last, prefix
-        ms = us // 1000
-        if ms != last:  # most lines share their millisecond with the line before
-            last, prefix = ms, f"{ms // 1000}:{ms % 1000:03d} "
-        return prefix + _DIGITS[us - 1000 * ms]
-
-    def fine(ticks: int) -> str:
-        us, rest = divmod(units.nanoseconds(ticks), 1000)
-        return f"{whole(us)}.{rest:03d}"
-
-    return whole if units.whole else fine

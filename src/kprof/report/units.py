@@ -25,8 +25,8 @@ class Units:
         """Ticks as a number of microseconds for JSON; None stays None."""
         if ticks is None or self.whole:
             return ticks
-        exact = ticks * self._us
-        return int(exact) if exact.denominator == 1 else round(float(exact), 3)
+        ns = self.nanoseconds(ticks)
+        return ns / 1000 if ns % 1000 else ns // 1000
 
     def us(self, ticks: float) -> float:
         """Ticks, whole or not, as microseconds."""
@@ -38,7 +38,10 @@ class Units:
             return "-"
         if self.whole:
             return str(ticks)
-        return f"{float(ticks * self._us):.3f}".rstrip("0").rstrip(".")
+        ns = self.nanoseconds(ticks)
+        us, rest = divmod(abs(ns), 1000)
+        sign = "-" if ns < 0 else ""
+        return f"{sign}{us}.{rest:03d}".rstrip("0") if rest else f"{sign}{us}"
 
     def nanoseconds(self, ticks: int) -> int:
         """Ticks as whole nanoseconds."""

@@ -116,6 +116,24 @@ def compiled() -> Compiled:
         config.CACHE_DIR = before
 
 
+@functools.cache
+def compiled_entry(function: Callable[..., Any], *called: Callable[..., Any]) -> Any:
+    """One more function, and those that it calls, compiled and kept like those of the replay."""
+    if not available():
+        raise MissingExtraError("compiled code", "fast")
+    import numba
+    from numba.extending import register_jitable
+
+    for one in called:
+        register_jitable(inline="never", **_options())(one)
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
+    try:
+        return numba.njit(cache=True, nogil=True, **_options())(function)
+    finally:
+        config.CACHE_DIR = before
+
+
 def _options() -> dict[str, Any]:
     """Arrays are not counted as references: nothing here makes one, and counting takes longer than
     a switch of contexts. A numba that does not know this private option does count.
