@@ -98,3 +98,17 @@ def test_a_cost_is_taken_from_a_capture_of_one_event_and_of_none() -> None:
     for ticks in ([], [7]):
         capture = Capture.from_events(ticks, [2] * len(ticks))
         assert summarise(capture, NAMES, trigger_cost=Fraction(5)).taken == 0
+
+
+@pytest.mark.parametrize("cost", [0.3, 1.7])
+@pytest.mark.parametrize("leaf", [0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2, 3.7, 5.0, 7.1, 10.0])
+def test_a_trigger_cost_leaves_sums_unbiased(leaf: float, cost: float) -> None:
+    """100,000 calls of one length, begun anywhere between two steps of a clock of 1 us."""
+    rng = np.random.default_rng(11)
+    calls = 100_000
+    steps = np.stack([leaf + cost + np.zeros(calls), cost + rng.uniform(0, 9, calls)], axis=1)
+    ticks = np.floor(rng.uniform() + np.cumsum(np.append(0, steps.ravel()[:-1]))).astype(np.int64)
+    capture = Capture.from_events(ticks, [2, 3] * calls)
+    found = summarise(capture, NAMES, trigger_cost=Fraction(cost).limit_denominator(10))
+    mean = found.functions[0].net / calls / found.info.step
+    assert abs(mean - leaf) < max(0.03 * leaf, 0.01)

@@ -584,10 +584,26 @@ def test_different_trigger_costs_are_not_merged() -> None:
 
 
 def test_the_error_of_a_mean_is_that_of_the_captures_clock() -> None:
-    capture = Capture.from_events([0, 10, 20, 30, 40, 50, 60, 70], [2, 3] * 4)
+    capture = Capture.from_events([0, 10, 20, 31, 40, 50, 60, 70], [2, 3] * 4)
     for cost in (Fraction(0), Fraction(3, 10)):
         found = statistics(capture, A, trigger_cost=cost)
         verdict = check_budget(parse_budget("a.self-err < 1us", "b"), found, A)[0]
         assert verdict.value is not None
         assert float(verdict.value) == pytest.approx(0.41 / 2)
         assert field_rows(found, ["self-err"], [])[0]["self-err"] == pytest.approx(0.205)
+
+
+@pytest.mark.parametrize("leaf", [0.4, 0.99, 2.0, 7.3])
+def test_times_that_never_vary_may_all_be_wrong_by_a_step_of_the_clock(leaf: float) -> None:
+    """A clock of the processor's own oscillator: all calls begin at one place between its steps."""
+    begin = np.arange(1000) * 50 + 0.3
+    times = np.floor(np.stack([begin, begin + leaf], axis=1).ravel()).astype(int)
+    for cost in (Fraction(0), Fraction(3, 10)):
+        found = statistics(Capture.from_events(times, [2, 3] * 1000), A, trigger_cost=cost)
+        row = field_rows(found, ["self-err", "self-avg"], [])[0]
+        assert row["self-err"] == 1.0
+        assert abs(float(row["self-avg"] or 0) + float(cost) - leaf) <= 1.0
+    free = np.floor(np.cumsum(np.tile([leaf, 50.1234 - leaf], 1000))).astype(int)
+    found = statistics(Capture.from_events(free, [3, 2] * 1000), A)
+    if leaf != 2.0:  # which is 2 steps whenever it begins
+        assert field_rows(found, ["self-err"], [])[0]["self-err"] == pytest.approx(0.013)

@@ -157,7 +157,7 @@ def test_what_the_triggers_took_is_said_and_how_many_intervals_were_too_short(
     text = run("report", dump, "--trigger-cost", "3us")
     assert "22 triggers of 3 us were 6.62% of the run; they are taken out" in text
     assert (
-        "1 interval was shorter than that by more than a tick (4.55%): the rest was taken" in text
+        "1 interval was shorter than that by more than a tick (4.55%) and became negative" in text
     )
     value = json.loads(run("report", dump, "--trigger-cost", "3us", "--format", "json"))
     assert (value["taken_us"], value["short_intervals"], value["elapsed_us"]) == (63, 1, 889)

@@ -7,7 +7,7 @@ One table for the columns of reports and the limits of budgets:
 ``total self wall blocked`` sums: elapsed, net, with the time switched out, that time alone
 ``KIND-avg`` ...            -avg, -min, -max, -stdv of these, over complete calls; alone of self
 ``KIND-p99``, ``p99.9``     percentiles, likewise
-``self-err``                how uncertain the clock's steps make the mean of self
+``self-err``                how uncertain the clock's steps make the mean of self: `_clock_error`
 ``pct_real pct_net``        net of the elapsed time, of the time that was not idle, in per cent
 ==========================  =====================================================================
 """
@@ -85,14 +85,27 @@ def reader(figure: str, step: int) -> Callable[[FunctionStatistics], int | float
     if figure == "blocked":
         return lambda f: f.wall - f.elapsed
     if shape == "err":
-        # Both ends of an interval fall between two steps of the clock: a mean of n is off by 0.41
-        # of a step over sqrt(n).
-        return lambda f: 0.41 * step / math.sqrt(f.own.count) if f.own.count else None
+        return lambda f: _clock_error(f.own, step)
     percentile = _PERCENTILE.fullmatch(shape)
     if percentile:
         share = float(percentile[1])
         return lambda f: _measure(f, kind).percentile(share)
     return lambda f: getattr(_measure(f, kind), _SHAPES[shape])
+
+
+def _clock_error(own: Measure, step: int) -> float | None:
+    """How far the clock's steps may put the mean of these times from the truth, in ticks.
+
+    Both ends of an interval fall anywhere between two steps of a clock that runs independently of
+    the code: a mean of n is off by 0.41 of a step over sqrt(n) (standard deviation). Times that
+    never vary show that it does not, the processor and the Profiler sharing one oscillator, or
+    that the code is that regular: each is then off in the same way, by up to one step.
+    """
+    if not own.count:
+        return None
+    if own.count > 1 and own.least == own.most:
+        return float(step)
+    return 0.41 * step / math.sqrt(own.count)
 
 
 def _measure(function: FunctionStatistics, kind: str) -> Measure:

@@ -210,8 +210,8 @@ def _honesty(summary: Summary) -> list[str]:
             were = "interval was" if summary.short == 1 else "intervals were"
             lines.append(
                 f"{summary.short} {were} shorter than that by more than a tick "
-                f"({percent(summary.short, summary.events):.2f}%): the rest was taken from those "
-                "after, so short calls have too little time or none (does a trigger cost so much?)"
+                f"({percent(summary.short, summary.events):.2f}%) and became negative, so short "
+                "calls have too little time (does a trigger cost so much?)"
             )
     else:
         usual = summary.events * _USUAL_COST
