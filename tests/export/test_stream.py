@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from tests.export.samples import Sample, kernel, sample
 
 from kprof.analysis import stream, timeline
-from kprof.analysis.replay import compiled as fast
 from kprof.analysis.replay.codes import OPEN, ORPHAN
-from kprof.export.paths import CONTEXT as CONTEXT_NODE
-from kprof.export.paths import call_paths
 from kprof.export.running import CLOSE, CONTEXT, running
 from kprof.export.running import OPEN as OPENED
 
@@ -154,43 +151,3 @@ def test_an_orphan_begins_when_the_calls_from_before_its_slice_have_ended() -> N
         if kind == stream.ENTER and one.stream().functions[name].name == "a"
     ]
     assert orphan == [12]
-
-
-def _paths(one: Sample, compiled: bool) -> dict[tuple[int, ...], tuple[int, int, int]]:
-    source = one.stream()
-    source.compiled = compiled
-    paths = call_paths(source)
-    return {
-        tuple(paths.path(node)): (paths.calls[node], paths.net[node], paths.total[node])
-        for node in range(len(paths.function))
-    }
-
-
-@pytest.mark.parametrize("style", ["pair", "early", "swtch"])
-def test_paths_by_a_simpler_way(style: str) -> None:
-    one = kernel(style, 5, 800)
-    expected: Counter[tuple[int, ...]] = Counter()
-    stacks: dict[int, list[int]] = {}
-    for steps in one.stream():
-        nets = iter(steps.rows.net.tolist())
-        for kind, name, context in zip(steps.kind, steps.name, steps.context, strict=True):
-            stack = stacks.setdefault(int(context), [CONTEXT_NODE + int(context)])
-            if kind == stream.ENTER:
-                stack.append(int(name))
-            elif kind == stream.LEAVE:
-                expected[tuple(stack)] += next(nets)
-                stack.pop()
-    found = _paths(one, compiled=False)
-    assert {path: net for path, (_, net, _) in found.items() if net} == {
-        path: net for path, net in expected.items() if net
-    }
-    for path, (_, _, total) in found.items():
-        inside = sum(net for other, net in expected.items() if other[: len(path)] == path)
-        assert total == inside
-
-
-@pytest.mark.skipif(not fast.available(), reason="the extra 'fast' is not installed")
-def test_compiled_paths_are_the_same() -> None:
-    for style in ("pair", "swtch"):
-        one = kernel(style, 6, 800)
-        assert _paths(one, compiled=True) == _paths(one, compiled=False)

@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
-from kprof.export.labels import IDLE, UNATTRIBUTED, plain
-from kprof.export.paths import call_paths
+from kprof.export.labels import IDLE, UNATTRIBUTED, USER, plain
+from kprof.export.roots import rooted_paths
 from kprof.export.units import Scale
 
 _LONG = {"us": "Microseconds", "ns": "Nanoseconds"}
@@ -21,7 +21,7 @@ _LONG = {"us": "Microseconds", "ns": "Nanoseconds"}
 def write(stream: Stream, out: BinaryIO) -> None:
     """Write the functions of the capture and their calls."""
     scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, call_paths(stream))
+    graph = call_graph(stream, rooted_paths(stream))
     ledger = stream.ledger
     lines = [
         "# callgrind format",
@@ -50,7 +50,11 @@ def write(stream: Stream, out: BinaryIO) -> None:
         lines.append(f"0 {scale.whole(node.net)}")
         for callee, calls, total in callees.get(function, ()):
             lines += [f"cfn={name(callee)}", f"calls={calls} 0", f"0 {scale.whole(total)}"]
-    for label, ticks in ((IDLE, ledger.idle), (UNATTRIBUTED, ledger.unattributed)):
+    for label, ticks in (
+        (IDLE, ledger.idle),
+        (UNATTRIBUTED, ledger.unattributed),
+        (USER, ledger.user),
+    ):
         if ticks:
             lines += ["", "fl=(1)" if told else "fl=(1) ???", f"fn={label}"]
             lines.append(f"0 {scale.whole(ticks)}")

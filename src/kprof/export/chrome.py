@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from kprof.analysis.replay import codes as states
 from kprof.analysis.stream import ENTER, INLINE, LEAVE, Steps, Stream
-from kprof.export.labels import context_label
+from kprof.export.labels import context_name
 from kprof.export.units import Scale
 
 _RUNNING = 0
@@ -40,8 +40,9 @@ class _Writer:
         self._put('{"displayTimeUnit":"ns","traceEvents":[\n')
         self._put(f'{{"ph":"M","pid":1,"name":"process_name","args":{{"name":{source}}}}}')
         self._thread(_RUNNING, "running")
-        self._begin(self._stream.first, "0")
-        for steps in self._stream:
+        for block, steps in enumerate(self._stream):
+            if not block:  # its name is known only then
+                self._begin(self._stream.first, "0")
             self._block(steps)
         self._turn("E", self._scale.us(self._stream.ledger.elapsed))
         self._put("\n]}\n")
@@ -59,9 +60,12 @@ class _Writer:
     def _begin(self, context: int, time: str) -> None:
         if context not in self._contexts:
             self._contexts.add(context)
-            self._thread(_FIRST + context, context_label(context))
-        self._running = context_label(context)
+            self._thread(_FIRST + context, self._name(context))
+        self._running = self._name(context)
         self._turn("B", time)
+
+    def _name(self, context: int) -> str:
+        return json.dumps(context_name(self._stream, context))[1:-1]
 
     def _turn(self, phase: str, time: str) -> None:
         self._put(

@@ -11,14 +11,14 @@ from typing import BinaryIO
 from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
-from kprof.export.paths import CONTEXT, call_paths
+from kprof.export.roots import INTERRUPTS, rooted_paths
 from kprof.export.units import Scale
 
 
 def write(stream: Stream, out: BinaryIO) -> None:
     """Write the call graph of the capture."""
     scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, call_paths(stream))
+    graph = call_graph(stream, rooted_paths(stream))
     run = max(1, stream.ledger.elapsed)
     lines = [
         "digraph calls {",
@@ -28,7 +28,7 @@ def write(stream: Stream, out: BinaryIO) -> None:
     ]
     numbers = {function: k for k, function in enumerate(graph.nodes)}
     for function, node in graph.nodes.items():
-        if function >= CONTEXT:
+        if function >= INTERRUPTS:
             lines.append(f"  n{numbers[function]} [label={_quoted(node.name)}, shape=ellipse];")
             continue
         net, total = scale.us(node.net), scale.us(node.total)

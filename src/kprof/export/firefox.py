@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import Any, BinaryIO
 
 from kprof.analysis.stream import Stream
-from kprof.export.labels import IDLE, UNATTRIBUTED, context_label
+from kprof.export.labels import IDLE, UNATTRIBUTED, context_name
 from kprof.export.running import CLOSE, CONTEXT, MARK, OPEN, running
 from kprof.export.spool import Column
 from kprof.export.units import Scale
@@ -70,7 +70,7 @@ class _Profile:
 
     def _context(self, context: int) -> int:
         if context not in self._contexts:
-            self._contexts[context] = self._function(context_label(context), _OTHER)
+            self._contexts[context] = self._function(context_name(self._stream, context), _OTHER)
         return self._contexts[context]
 
     def collect(self) -> None:

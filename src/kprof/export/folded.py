@@ -9,30 +9,34 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from kprof.analysis.paths import CONTEXT
 from kprof.analysis.stream import Stream
-from kprof.export.labels import IDLE, UNATTRIBUTED, context_label, plain
-from kprof.export.paths import CONTEXT, call_paths
+from kprof.export.labels import IDLE, UNATTRIBUTED, USER, plain
+from kprof.export.roots import INTERRUPTS, root_label, rooted_paths
 from kprof.export.units import Scale
 
 
 def write(stream: Stream, out: BinaryIO) -> None:
     """Write the paths of the capture that took time, in the order of their first call."""
     scale = Scale(stream.info.clock_hz)
-    paths = call_paths(stream)
+    paths = rooted_paths(stream)
     names = [plain(entry.name, ";") for entry in stream.functions]
     texts: list[str] = []
-    for function, parent, net in zip(paths.function, paths.parent, paths.net, strict=True):
-        if function >= CONTEXT:
-            texts.append(context_label(function - CONTEXT))
+    columns = (column.tolist() for column in (paths.function, paths.parent, paths.net))
+    for function, parent, net in zip(*columns, strict=True):
+        if function >= INTERRUPTS:
+            texts.append(plain(root_label(stream, function), ";"))
         else:
             texts.append(f"{texts[parent]};{names[function]}")
         if net:
             _line(out, texts[-1], scale.whole(net))
     ledger = stream.ledger
     if ledger.idle:
-        _line(out, f"{context_label(0)};{IDLE}", scale.whole(ledger.idle))
+        _line(out, f"{root_label(stream, CONTEXT)};{IDLE}", scale.whole(ledger.idle))
     if ledger.unattributed:
         _line(out, UNATTRIBUTED, scale.whole(ledger.unattributed))
+    if ledger.user:
+        _line(out, USER, scale.whole(ledger.user))
 
 
 def _line(out: BinaryIO, path: str, value: int) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from kprof.analysis.stream import Stream
+
 IDLE = "(idle)"
 UNATTRIBUTED = "(unattributed)"
+USER = "(user)"
 
 
 def context_label(context: int) -> str:
     """``system`` or ``task N``."""
     return "system" if context == 0 else f"task {context}"
+
+
+def context_name(stream: Stream, context: int) -> str:
+    """The name of a task, where it is known, else `context_label`; when the stream is read."""
+    return stream.task_names.get(context) or context_label(context)
 
 
 def plain(name: str, forbidden: str = "") -> str:

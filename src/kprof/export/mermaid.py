@@ -11,7 +11,7 @@ from typing import BinaryIO
 from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
-from kprof.export.paths import CONTEXT, call_paths
+from kprof.export.roots import INTERRUPTS, rooted_paths
 from kprof.export.units import Scale
 
 _EDGES = 500
@@ -22,7 +22,7 @@ _SAFE = frozenset("_.:$ -")
 def write(stream: Stream, out: BinaryIO) -> None:
     """Write the call graph of the capture, the largest edges first."""
     scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, call_paths(stream))
+    graph = call_graph(stream, rooted_paths(stream))
     run = max(1, stream.ledger.elapsed)
     numbers = {function: k for k, function in enumerate(graph.nodes)}
     edges = sorted(graph.edges.items(), key=lambda item: -item[1].total)
@@ -36,7 +36,7 @@ def write(stream: Stream, out: BinaryIO) -> None:
         shown.add(function)
         node = graph.nodes[function]
         label = _escaped(node.name)
-        if function >= CONTEXT:
+        if function >= INTERRUPTS:
             lines.append(f'  n{numbers[function]}(["{label}"])')
         else:
             part = f"{100 * node.net / run:.2f}%"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.replay import codes as states
 from kprof.analysis.stream import INLINE, SWITCH, Steps, Stream
-from kprof.export.labels import context_label
+from kprof.export.labels import context_name
 from kprof.export.packets import BEGIN, END, FIRST, Columns, Layout, compiled
 from kprof.export.protobuf import content, number, varint
 from kprof.export.units import Scale
@@ -53,9 +53,10 @@ class _Writer:
 
     def write(self) -> None:
         self._head()
-        self._describe(np.array([self._stream.first]), self._stream.first)
-        self._begin(self._stream.first)
-        for steps in self._stream:
+        for block, steps in enumerate(self._stream):
+            if not block:  # its name is known only then
+                self._describe(np.array([self._stream.first]), self._stream.first)
+                self._begin(self._stream.first)
             if len(steps.kind):
                 self._block(steps)
         self._end(self._scale.whole(self._stream.ledger.elapsed) - self._now)
@@ -96,7 +97,7 @@ class _Writer:
             if not self._described[context]:
                 self._described[context] = True
                 uuid = FIRST + 2 * context
-                self._track(uuid, _PROCESS, context_label(context))
+                self._track(uuid, _PROCESS, context_name(self._stream, context))
                 self._track(uuid + 1, uuid, "depth", content(8, content(6, "calls")))
 
     def _intern(self, used: NDArray[np.bool_]) -> None:
@@ -113,7 +114,11 @@ class _Writer:
 
     def _begin(self, context: int) -> None:
         """On the track that shows what runs."""
-        event = number(9, BEGIN) + number(11, _RUNNING) + content(23, context_label(context))
+        event = (
+            number(9, BEGIN)
+            + number(11, _RUNNING)
+            + content(23, context_name(self._stream, context))
+        )
         self._step(0, event)
 
     def _end(self, gap: int) -> None:

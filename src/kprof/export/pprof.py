@@ -10,16 +10,17 @@ from __future__ import annotations
 import gzip
 from typing import BinaryIO
 
+from kprof.analysis.paths import CONTEXT, PathTree
 from kprof.analysis.stream import Stream
-from kprof.export.labels import IDLE, UNATTRIBUTED, context_label
-from kprof.export.paths import CONTEXT, Paths, call_paths
+from kprof.export.labels import IDLE, UNATTRIBUTED, USER
 from kprof.export.protobuf import content, number, packed
+from kprof.export.roots import INTERRUPTS, root_label, rooted_paths
 from kprof.export.units import Scale
 
 
 def write(stream: Stream, out: BinaryIO) -> None:
     """Write the call paths as samples."""
-    paths = call_paths(stream)
+    paths = rooted_paths(stream)
     with gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=0) as zipped:
         _Writer(stream, zipped).write(paths)  # type: ignore[arg-type]
 
@@ -32,7 +33,7 @@ class _Writer:
         self._strings: dict[str, int] = {"": 0}
         self._functions: dict[str, int] = {}
 
-    def write(self, paths: Paths) -> None:
+    def write(self, paths: PathTree) -> None:
         out, text = self._out, self._text
         calls = number(1, text("calls")) + number(2, text("count"))
         time = number(1, text("time")) + number(2, text("nanoseconds"))
@@ -43,8 +44,9 @@ class _Writer:
         self._samples(paths)
         ledger = self._stream.ledger
         for label, ticks, context in (
-            (IDLE, ledger.idle, context_label(0)),
+            (IDLE, ledger.idle, root_label(self._stream, CONTEXT)),
             (UNATTRIBUTED, ledger.unattributed, ""),
+            (USER, ledger.user, ""),
         ):
             if ticks:
                 self._sample([self._location(label)], 0, ticks, context)
@@ -55,14 +57,14 @@ class _Writer:
         for string in self._strings:
             out.write(content(6, string))
 
-    def _samples(self, paths: Paths) -> None:
+    def _samples(self, paths: PathTree) -> None:
         names = [entry.name for entry in self._stream.functions]
-        for node, function in enumerate(paths.function):
-            if function < CONTEXT and (paths.calls[node] or paths.net[node]):
-                context, *inside = paths.path(node)
+        columns = (paths.function.tolist(), paths.calls.tolist(), paths.net.tolist())
+        for node, (function, calls, net) in enumerate(zip(*columns, strict=True)):
+            if function < INTERRUPTS and (calls or net):
+                root, *inside = paths.path(node)
                 stack = [self._location(names[function]) for function in reversed(inside)]
-                label = context_label(context - CONTEXT)
-                self._sample(stack, paths.calls[node], paths.net[node], label)
+                self._sample(stack, calls, net, root_label(self._stream, root))
 
     def _sample(self, stack: list[int], calls: int, ticks: int, context: str) -> None:
         data = packed(1, stack) + packed(2, (calls, self._scale.whole(ticks)))

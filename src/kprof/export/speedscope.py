@@ -12,7 +12,7 @@ import json
 from typing import BinaryIO
 
 from kprof.analysis.stream import Stream
-from kprof.export.labels import context_label
+from kprof.export.labels import context_name
 from kprof.export.running import CLOSE, CONTEXT, MARK, OPEN, running
 from kprof.export.units import Scale
 
@@ -54,6 +54,6 @@ def write(stream: Stream, out: BinaryIO) -> None:
     end = scale.whole(stream.ledger.elapsed)
     out.write(f'{comma}{{"type":"C","frame":{current},"at":{end}}}\n],'.encode("ascii"))
     frames = [json.dumps({"name": entry.name}) for entry in stream.functions]
-    frames += [json.dumps({"name": context_label(context)}) for context in contexts]
+    frames += [json.dumps({"name": context_name(stream, context)}) for context in contexts]
     text = ",\n".join(frames)
     out.write(f'"endValue":{end}}}],\n"shared":{{"frames":[\n{text}\n]}}}}\n'.encode("ascii"))
