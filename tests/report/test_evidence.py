@@ -12,8 +12,10 @@ from kprof.analysis.saved import read_statistics, write_statistics
 from kprof.analysis.statistics import Statistics, merge_statistics, statistics
 from kprof.analysis.summary import Summary, summarise
 from kprof.capture import Capture
-from kprof.names import parse_names
+from kprof.names import NameFile, parse_names
 from kprof.names.calls import CallKnowledge, FunctionFacts
+from kprof.report.choose import report_parts
+from kprof.report.request import Request
 from kprof.report.summary import summary_json, summary_text
 
 NAMES = parse_names("main/2\nwork/4\nuser/6%\nswtch/8!\nsleep/10\n")
@@ -130,3 +132,33 @@ def test_statistics_saved_before_have_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text(json.dumps(value))
     kept = read_statistics(tmp_path / "s.json")
     assert (kept.ledger.user, kept.evidence, kept.anomalies.restarts) == (0, (), 0)
+
+
+def report(made: Capture, names: NameFile, what: str, form: str = "text") -> str:
+    return "".join(report_parts(made, names, Request(what=what, form=form)))
+
+
+TASKS = parse_names("main/2\nwork/4\nuser/6%\nswtch/8!\nsleep/10\ntask/4096@4\n#@task 4097 init\n")
+
+
+def test_tasks_are_shown_by_their_names() -> None:
+    rows = report(MARKS, TASKS, "tasks").splitlines()
+    assert [row.split("  ")[-1] for row in rows[2:4]] == ["task 2", "init"]
+    names = [row["name"] for row in json.loads(report(MARKS, TASKS, "tasks", "json"))["tasks"]]
+    assert names == ["", "task 2", "init"]
+    trace = json.loads(report(MARKS, TASKS, "trace", "json"))
+    assert trace["tasks"] == {"1": "task 2", "2": "init"}
+    assert [row["context"] for row in trace["calls"] if row["name"] == "work"] == [2]
+    switches = [row for row in trace["marks"] if row["kind"] == "switch_in"]
+    assert [row["name"] for row in switches] == ["task 2", "init"]
+
+
+def test_reports_of_contexts_say_how_uncertain_they_are() -> None:
+    made = capture(*SLEEPS)
+    said = "1 of 4 switches could be to either of several tasks; --tasks and --graph are uncertain"
+    for what in ("tasks", "graph"):
+        assert report(made, NAMES, what).splitlines()[-1] == said
+    assert json.loads(report(made, NAMES, "tasks", "json"))["ambiguous_switches"] == 1
+    assert said not in report(made, NAMES, "trace")
+    deep = capture(*[(n, 2) for n in range(500)])
+    assert "calls nest 500 deep: a recursion, or " in report(deep, NAMES, "graph")

@@ -362,8 +362,9 @@ class Stream:
         contexts: Any = machine.columns.contexts
         for slot in range(0, machine[codes.SLOTS] * codes.CONTEXT, codes.CONTEXT):
             task = int(contexts[slot + codes.C_TASK])
-            if task >= 0:
-                self.task_tags[int(contexts[slot + codes.C_ID])] = task
+            context = int(contexts[slot + codes.C_ID])
+            if task >= 0 and context >= 0:  # a slot that was given back has no context
+                self.task_tags[context] = task
 
 
 def _steps(rows: Rows, stop: int) -> Steps:

@@ -44,7 +44,7 @@ class Task:
     context
         Its number, 0 the system context.
     name
-        The lowest function seen in it, or "".
+        Its task's, where the kernel fires task marks; else the lowest function seen in it, or "".
     slices
         How often it was switched in.
     run
@@ -132,8 +132,8 @@ def tasks(timeline: Timeline, keep: Mask | None = None) -> list[Task]:
             mine &= busy > 0
         away = rows.start[mine][1:] - rows.end[mine][:-1]
         lowest = np.flatnonzero((calls.context == context) & (calls.parent < 0))
-        name = ""
-        if len(lowest):
+        name = timeline.task_names.get(context, "")
+        if not name and len(lowest):
             longest = lowest[np.argmax(calls.wall[lowest])]
             name = timeline.functions[int(calls.function[longest])].name
         found.append(

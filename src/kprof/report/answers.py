@@ -26,6 +26,8 @@ from kprof.report.request import Request
 from kprof.report.trace import trace_json, trace_lines
 from kprof.report.units import Units, counted, percent, safe_name
 
+_DEEP = 256  # calls inside each other: more than the stacks of kernels hold
+
 
 def answer(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
@@ -44,8 +46,23 @@ def answer(
         yield as_json(value if keep is None else {**value, "left_out": _left_out_json(lines, keep)})
         return
     yield from in_blocks(_text(lines, keep, request))
+    yield from in_blocks(_uncertain(lines, request.what))
     if keep is not None:
         yield _left_out(lines, keep)
+
+
+def _uncertain(lines: Timeline, what: str) -> Iterator[str]:
+    """What makes the contexts and the depth of calls doubtful, below the reports that show them."""
+    from kprof.report.summary import uncertain_switches
+
+    outcome = lines.outcome
+    if what in ("tasks", "graph"):
+        yield from uncertain_switches(outcome.ambiguous, outcome.switches)
+    if what == "graph" and outcome.deepest >= _DEEP:
+        yield (
+            f"calls nest {outcome.deepest + 1} deep: a recursion, or functions that are left "
+            "without their exit trigger (longjmp, lost events)"
+        )
 
 
 def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]:

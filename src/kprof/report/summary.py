@@ -235,13 +235,16 @@ def _honesty(summary: Summary) -> list[str]:
     return lines
 
 
+def uncertain_switches(ambiguous: int, switches: int) -> list[str]:
+    """What to say of ambiguous switches; nothing where there are none."""
+    could = "could be to either of several tasks; --tasks and --graph are uncertain"
+    return [f"{ambiguous} of {switches} switches {could}"] if ambiguous else []
+
+
 def _contexts(summary: Summary) -> list[str]:
     """How tasks were told apart, and how far that and the depth of calls can be trusted."""
     odd = summary.anomalies
-    lines = []
-    if odd.ambiguous_switches:
-        could = "could be to either of several tasks; --tasks and --graph are uncertain"
-        lines.append(f"{odd.ambiguous_switches} of {odd.context_switches} switches {could}")
+    lines = uncertain_switches(odd.ambiguous_switches, odd.context_switches)
     if summary.evidence:
         lines.append(f"tasks are told apart by {' and by '.join(summary.evidence)}")
     if odd.open_calls > _DEEP * (odd.contexts + 1):

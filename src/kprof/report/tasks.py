@@ -82,6 +82,8 @@ def tasks_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
             for task in tasks(timeline, keep)
         ],
         "idle_us": value(timeline.ledger.idle),
+        "switches": timeline.outcome.switches,
+        "ambiguous_switches": timeline.outcome.ambiguous,
         "parts": [
             {
                 "start_us": value(start),

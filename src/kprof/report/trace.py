@@ -167,9 +167,7 @@ def trace_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
         "marks": [
             {
                 "kind": kinds[int(marks.kind[i])],
-                "name": (timeline.inlines if marks.kind[i] == MARK_INLINE else timeline.functions)[
-                    marks.name[i]
-                ].name,
+                "name": _mark_name(timeline, i),
                 "time_us": value(int(marks.time[i])),
                 "since_us": value(int(marks.since[i])),
                 "depth": int(marks.depth[i]),
@@ -178,7 +176,17 @@ def trace_json(timeline: Timeline, keep: Mask | None = None) -> dict[str, Any]:
             }
             for i in kept.tolist()
         ],
+        "tasks": {str(context): name for context, name in sorted(timeline.task_names.items())},
     }
+
+
+def _mark_name(timeline: Timeline, i: int) -> str:
+    """The inline trigger, the switch function, or the task whose mark it is."""
+    marks = timeline.marks
+    if marks.name[i] < 0:
+        return timeline.task_names.get(int(marks.context[i]), "")
+    known = timeline.inlines if marks.kind[i] == MARK_INLINE else timeline.functions
+    return known[int(marks.name[i])].name
 
 
 def _row_after(calls: Calls, keep: Mask, parent: NDArray[np.int64]) -> NDArray[np.int64]:
