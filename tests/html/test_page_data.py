@@ -6,7 +6,6 @@ import base64
 import html.parser
 import json
 import zlib
-from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +25,6 @@ from kprof.report.html import page
 from kprof.report.html.build import html_parts
 from kprof.report.html.columns import ColumnWriter
 from kprof.report.html.lanes import MAX_LEVEL, levels, slices
-from kprof.report.html.paths import MAX_DEPTH, path_tree
 from kprof.report.request import Request
 
 STYLES = ("pair", "early", "swtch")
@@ -75,55 +73,6 @@ def test_columns_come_back(columns: list[tuple[list[int], bool]]) -> None:
     for at, (values, _) in enumerate(columns):
         low, high = LIMITS.get(directory[f"c{at}"]["array"], (-(2**53), 2**53))
         assert all(low <= value <= high for value in values)
-
-
-def slow_tree(line: Any) -> Counter[tuple[tuple[int, ...], str]]:
-    """Calls and net time of every path, by walking up from each call."""
-    calls, out = line.calls, Counter[tuple[tuple[int, ...], str]]()
-    for row in range(len(calls)):
-        path, up = [], row
-        while up >= 0:
-            path.append(int(calls.function[up]))
-            up = int(calls.parent[up])
-        key = tuple(path[::-1][:MAX_DEPTH])
-        out[key, "net"] += int(calls.net[row])
-        out[key, "calls"] += not calls.flags[row] & ORPHAN
-        for end in range(1, len(key) + 1):
-            out[key[:end], "elapsed"] += int(calls.net[row])
-    return out
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_the_merged_tree_is_that_of_the_paths(style: str) -> None:
-    for seed in range(3):
-        line = simulated(seed, style)
-        tree = path_tree(line.calls)
-        found = Counter[tuple[tuple[int, ...], str]]()
-        paths: list[tuple[int, ...]] = []
-        for node in range(len(tree)):
-            up = int(tree.parent[node])
-            assert up < node
-            paths.append((*(paths[up] if up >= 0 else ()), int(tree.function[node])))
-            for what in ("net", "calls", "elapsed"):
-                found[paths[-1], what] = int(getattr(tree, what)[node])
-        assert found == slow_tree(line)
-        assert len(set(paths)) == len(paths)
-
-
-def test_the_merged_tree_keeps_the_largest_nodes() -> None:
-    line = simulated(1)
-    whole, small = path_tree(line.calls), path_tree(line.calls, max_nodes=20)
-    assert len(small) <= 20
-    assert small.left_out == len(whole) - len(small)
-    assert small.elapsed.min() >= np.sort(whole.elapsed)[-20]
-    assert (small.parent < np.arange(len(small))).all()
-
-
-def test_a_call_at_the_bottom_of_deep_recursion_is_counted() -> None:
-    deep = Capture.from_events(list(range(2000)), [1024] * 2000)
-    tree = path_tree(timeline(deep, parse_names("f/1024\n")).calls)
-    assert len(tree) == MAX_DEPTH
-    assert int(tree.calls.sum()) == 2000
 
 
 @pytest.mark.parametrize("style", STYLES)

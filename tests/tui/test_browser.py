@@ -26,6 +26,8 @@ from kprof.analysis import summarise, timeline
 from kprof.analysis.replay.codes import OPEN, ORPHAN
 from kprof.capture import Capture, write_raw
 from kprof.names import format_names, parse_names
+from kprof.report.html.build import chosen_calls
+from kprof.report.request import Request
 from kprof.tui.app import Browser
 
 EVIL = "[bold]\x1b[31mred[/bold]"
@@ -40,7 +42,7 @@ def drive(
     steps: Callable[[Browser, Any], Coroutine[Any, Any, None]], capture: Capture = CAPTURE
 ) -> None:
     async def run() -> None:
-        app = Browser(timeline(capture, NAMES), summarise(capture, NAMES), {})
+        app = Browser(chosen_calls(capture, NAMES, None, Request()), {})
         async with app.run_test(size=(100, 30)) as pilot:
             await steps(app, pilot)
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kprof.report.html.paths import PathTree
+from kprof.analysis.paths import PathTree
 from kprof.tui.focus import focus
 from kprof.tui.forest import Forest, Unfolded
 
@@ -94,12 +94,15 @@ def test_the_graph_of_a_function_has_its_callees_and_callers(parents: list[int],
         if parents[node] >= 0:
             elapsed[parents[node]] += elapsed[node]
     calls = np.ones(len(parents), np.int64)
-    tree = PathTree(np.array(parents, np.int64), function, calls, elapsed, net)
     wanted = int(function[0])
-    found, second = focus(tree, wanted)
     paths = [[int(function[n]) for n in forest_of(parents).path(at)] for at in range(len(parents))]
     outer = [at for at, path in enumerate(paths) if path[-1] == wanted and path.count(wanted) == 1]
     mine = [at for at, path in enumerate(paths) if path[-1] == wanted]
+    outermost = np.array([path.count(path[-1]) == 1 for path in paths])
+    tree = PathTree(
+        function, np.array(parents, np.int64), calls, elapsed, net, elapsed * outermost, elapsed
+    )
+    found, second = focus(tree, wanted)
     assert found.elapsed[0] == found.elapsed[second] == sum(elapsed[at] for at in outer)
     assert found.net[second] == sum(net[at] for at in mine)
     assert found.calls[second] == len(mine)

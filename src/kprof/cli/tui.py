@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options
+from kprof.cli.choices import capture_options, filter_options
 
 
 @click.command()
 @click.argument("dump")
+@filter_options
+@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
 @capture_options
 def command(dump: str, **options: Any) -> None:
     """Browse functions, the call graph and every call; ? lists the keys.
@@ -19,6 +21,7 @@ def command(dump: str, **options: Any) -> None:
     \b
     Example:
       kprof tui dump.bin --names kernel.names
+      kprof tui dump.bin -F ipintr -t 100us
     """
     from kprof.cli.source import open_with_names
     from kprof.errors import MissingExtraError, UsageError
@@ -29,12 +32,13 @@ def command(dump: str, **options: Any) -> None:
         if (error.name or "").partition(".")[0] != "textual":
             raise
         raise MissingExtraError("kprof tui", "tui") from error
-    from kprof.analysis.calls import timeline
-    from kprof.analysis.summary import summarise
     from kprof.cli.page import source_root
     from kprof.report.annotate import source_places
+    from kprof.report.html.build import chosen_calls
+    from kprof.report.request import filter_request
 
-    capture, name_file, known = open_with_names(dump, **options)
+    how = {name: options[name] for name in ("names", "valid", "previous", "record_order")}
+    capture, name_file, known = open_with_names(dump, **how)
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if stream is None or not stream.isatty():
             raise UsageError(
@@ -43,5 +47,5 @@ def command(dump: str, **options: Any) -> None:
             )
     root = source_root(dump, options["names"], capture)
     places = source_places(name_file, root) if root else {}
-    lines = timeline(capture, name_file, known=known)
-    Browser(lines, summarise(capture, name_file, known=known), places).run()
+    run = chosen_calls(capture, name_file, known, filter_request(options))
+    Browser(run, places).run()

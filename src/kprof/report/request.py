@@ -54,6 +54,7 @@ class Request:
     irqs: tuple[str, ...] = field(default=())
 
 
+FILTERS = ("only", "without", "callers", "hide", "depth", "least", "span", "tasks")
 _QUESTIONS = ("trace", "graph", "hist", "worst", "around", "between", "interrupts", "tasks")
 
 
@@ -88,3 +89,10 @@ def make_request(options: dict[str, object]) -> Request:
     elif not isinstance(subject, tuple):
         subject = ()
     return Request(**{**values, "what": what, "subject": subject})  # type: ignore[arg-type]
+
+
+def filter_request(options: dict[str, object]) -> Request:
+    """The request of a command that takes filters, a trigger's cost and interrupts alone."""
+    names = (*FILTERS, "match", "trigger_cost", "irqs")
+    given = {name: options[name] for name in names if options.get(name) is not None}
+    return Request(**given)  # type: ignore[arg-type]

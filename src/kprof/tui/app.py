@@ -19,7 +19,6 @@ from textual.screen import ModalScreen
 from textual.widgets import ContentSwitcher, Footer, Input, Label, Static
 
 from kprof.names import display_name
-from kprof.report.html.paths import path_tree
 from kprof.report.summary import capture_line
 from kprof.report.units import Units, percent, safe_name
 from kprof.tui.focus import focus
@@ -27,8 +26,7 @@ from kprof.tui.lines import Lines
 from kprof.tui.views import Functions, Graph, Trace
 
 if TYPE_CHECKING:
-    from kprof.analysis.calls import Timeline
-    from kprof.analysis.summary import Summary
+    from kprof.report.html.page import Run
     from kprof.tui.forest import Unfolded
 
 KEYS = """\
@@ -112,11 +110,11 @@ class Browser(App[None]):
         Binding("escape", "unask", show=False),
     ]
 
-    def __init__(
-        self, timeline: Timeline, summary: Summary, places: Mapping[str, tuple[Path, int]]
-    ) -> None:
+    def __init__(self, run: Run, places: Mapping[str, tuple[Path, int]]) -> None:
         """Show one capture; `places` has the file and line of functions by their names."""
         super().__init__()
+        timeline, summary = run.timeline, run.summary
+        self._said = run.said
         self._places = places
         self._timeline = timeline
         self._entries = timeline.functions
@@ -125,7 +123,7 @@ class Browser(App[None]):
         self._inlines = [display_name(entry.name).lower() for entry in timeline.inlines]
         self._shown_names = [safe_name(entry.name) for entry in timeline.functions]
         self.functions = Functions(timeline, summary)
-        self.graph = Graph(path_tree(timeline.calls), timeline)
+        self.graph = Graph(run.tree, timeline)
         self.trace_view = Trace(timeline)
         self._term = ""
 
@@ -339,4 +337,5 @@ class Browser(App[None]):
         parts = [f"Elapsed {units.seconds(ledger.elapsed)}"]
         for label, ticks in (("run", ledger.run), ("idle", ledger.idle)):
             parts.append(f"{label} {percent(ticks, ledger.elapsed):.2f}%")
-        return "  ".join([*parts, f"{self._summary.events} events"])
+        parts.append(f"{self._summary.events} events")
+        return "  ".join([*parts, self._said] if self._said else parts)

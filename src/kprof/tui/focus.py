@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kprof.report.html.paths import PathTree
+from kprof.analysis.paths import PathTree
 
 
 def focus(tree: PathTree, function: int) -> tuple[PathTree, int]:
@@ -29,18 +30,19 @@ def focus(tree: PathTree, function: int) -> tuple[PathTree, int]:
             place[node] = made.child(-1, fn)
         else:
             continue
-        made.add(place[node], tree, node)
+        made.add(place[node], tree, node, tree.elapsed if place[node] else tree.outer)
+        if place[node] and fn == function:
+            made.elapsed(0, int(tree.outer[node]))
     second = len(made.parent)
     for node, fn in enumerate(functions):
         if fn != function:
             continue
-        outer = node in place and parents[node] not in place
         at = made.child(-2, fn)
-        made.add(at, tree, node, outer=outer)
+        made.add(at, tree, node, tree.outer)
         up = parents[node]
         while up >= 0:
             at = made.child(at, functions[up])
-            made.add(at, tree, node, outer=outer)
+            made.add(at, tree, node, tree.outer)
             up = parents[up]
     return made.tree(), second
 
@@ -63,18 +65,17 @@ class _Merged:
             self._sums.append([0, 0, 0])
         return self._known[key]
 
-    def add(self, at: int, tree: PathTree, node: int, *, outer: bool = True) -> None:
+    def add(self, at: int, tree: PathTree, node: int, elapsed: NDArray[np.int64]) -> None:
         sums = self._sums[at]
         sums[0] += int(tree.calls[node])
-        sums[1] += int(tree.elapsed[node]) if outer else 0
         sums[2] += int(tree.net[node])
+        self.elapsed(at, int(elapsed[node]))
+
+    def elapsed(self, at: int, ticks: int) -> None:
+        self._sums[at][1] += ticks
 
     def tree(self) -> PathTree:
         sums = np.array(self._sums, np.int64).reshape(-1, 3)
-        return PathTree(
-            np.array(self.parent, np.int64),
-            np.array(self._function, np.int64),
-            sums[:, 0],
-            sums[:, 1],
-            sums[:, 2],
-        )
+        calls, elapsed, net = sums.T
+        parent, function = np.array(self.parent, np.int64), np.array(self._function, np.int64)
+        return PathTree(function, parent, calls, elapsed, net, elapsed, elapsed)

@@ -12,10 +12,10 @@ import numpy as np
 from rich.text import Text
 
 from kprof.analysis.calls import Timeline
+from kprof.analysis.paths import PathTree
 from kprof.analysis.questions import worst_calls
 from kprof.analysis.replay.codes import MARK_INLINE
 from kprof.analysis.summary import FunctionFigures, Summary
-from kprof.report.html.paths import PathTree
 from kprof.report.units import Units, percent, safe_name
 from kprof.tui.forest import Forest, Unfolded
 
@@ -206,7 +206,11 @@ class Trace(_Tree):
         context = int(calls.context[node])
         if calls.parent[node] >= 0:
             return text
-        return text.append(f"   {'system' if context == 0 else f'task {context}'}", "dim")
+        return text.append(f"   {self._context(context)}", "dim")
+
+    def _context(self, context: int) -> str:
+        name = self.timeline.task_names.get(context)
+        return safe_name(name) if name else f"task {context}" if context else "system"
 
     def function(self, number: int) -> int:
         name = super().function(number)

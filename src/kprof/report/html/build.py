@@ -13,6 +13,7 @@ from kprof.report.html.page import Run, SourceText, html_page
 from kprof.report.request import Request
 
 _MOST_SOURCE_BYTES = 8 << 20
+_MOST_PATHS, _DEEPEST_PATH = 20_000, 250
 
 
 def html_parts(
@@ -42,12 +43,12 @@ def html_parts(
         Put the text of the sources into the page, not only where each function begins.
     """
     request = request or Request()
-    run = _run(capture, names, known, request)
+    run = chosen_calls(capture, names, known, request)
     ran = {row.entry.name for row in run.summary.functions}
     sources = _sources(names, ran, source_root, with_sources) if source_root else []
     return html_page(
         run,
-        before=_run(*before, before_known, request) if before else None,
+        before=chosen_calls(*before, before_known, request) if before else None,
         sources=sources,
         interrupts=[
             run.timeline.functions[function].name
@@ -56,14 +57,28 @@ def html_parts(
     )
 
 
-def _run(capture: Capture, names: NameFile, known: CallKnowledge | None, request: Request) -> Run:
+def chosen_calls(
+    capture: Capture, names: NameFile, known: CallKnowledge | None, request: Request
+) -> Run:
+    """The capture, with the calls that the filters of the request keep.
+
+    Raises
+    ------
+    UsageError
+        A filter names what is not there, or the triggers cannot have cost so much.
+    """
     from kprof.analysis.calls import timeline
+    from kprof.analysis.selection import Selection, kept_paths
+    from kprof.analysis.stream import Stream
     from kprof.analysis.summary import summarise
-    from kprof.report.choose import kept_mask, trigger_cost
+    from kprof.report.choose import filter_of, kept_mask, trigger_cost
 
     cost = trigger_cost(capture, request)
     lines = timeline(capture, names, trigger_cost=cost, known=known)
-    run = Run(summarise(capture, names, trigger_cost=cost, known=known), lines)
+    stream = Stream(capture, names, trigger_cost=cost, known=known)
+    selection = Selection(stream, filter_of(stream.info, request))
+    tree = kept_paths(stream, selection).merged().largest(_MOST_PATHS, _DEEPEST_PATH)
+    run = Run(summarise(capture, names, trigger_cost=cost, known=known), lines, tree)
     keep = kept_mask(lines, request)
     if keep is None:
         return run

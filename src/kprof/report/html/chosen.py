@@ -35,6 +35,7 @@ def chosen_run(run: Run, keep: NDArray[np.bool_]) -> Run:
     return Run(
         run.summary._replace(functions=_figures(line, calls)),
         replace(line, calls=calls, marks=kept),
+        run.tree,
         said,
     )
 

@@ -18,12 +18,12 @@ from importlib.resources import files
 from typing import Any
 
 from kprof.analysis.calls import Timeline
+from kprof.analysis.paths import PathTree
 from kprof.analysis.summary import Summary
 from kprof.names import NameEntry, display_name
 from kprof.names.describe import KINDS
 from kprof.report.html.columns import ColumnWriter
 from kprof.report.html.lanes import levels, slices
-from kprof.report.html.paths import PathTree, path_tree
 from kprof.report.summary import capture_line
 
 FORMAT = 1
@@ -71,10 +71,19 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Run:
-    """One capture as the page needs it; `said` is what else there is to say about it."""
+    """One capture, or what a filter keeps of it, as the page and the terminal browser need it.
+
+    Attributes
+    ----------
+    tree
+        The call paths, those of all contexts as one.
+    said
+        What else there is to say about it.
+    """
 
     summary: Summary
     timeline: Timeline
+    tree: PathTree
     said: str = ""
 
 
@@ -133,7 +142,7 @@ def _data(
     line, summary = run.timeline, run.summary
     hz = line.info.clock_hz
     _add_calls(line, writer)
-    _add_tree("tree", path_tree(line.calls), names, line, writer)
+    _add_tree("tree", run.tree, names, line, writer)
     figures = _figures(summary, names)
     odd = summary.anomalies
     return {
@@ -185,8 +194,7 @@ def _figures(summary: Summary, names: _Names) -> list[list[int | None]]:
 
 
 def _before(run: Run, names: _Names, writer: ColumnWriter) -> dict[str, Any]:
-    tree = path_tree(run.timeline.calls)
-    _add_tree("before", tree, names, run.timeline, writer)
+    _add_tree("before", run.tree, names, run.timeline, writer)
     return {
         "capture": shown_name(run.summary.info.source),
         "ledger": run.summary.ledger._asdict() | {"run": run.summary.ledger.run},
