@@ -117,3 +117,14 @@ def raise_of(*arguments: str) -> None:
     done = CliRunner().invoke(kprof_command, list(arguments), standalone_mode=False)
     assert done.exception is not None
     raise done.exception
+
+
+def test_the_source_with_figures(folder: Path) -> None:
+    lines = [f"void {name}(void)\n{{\n}}\n" for name in NET]
+    (folder / "k.c").write_text("\n".join(lines))
+    (folder / "k.names").write_text(NAMES)
+    text = run("annotate", "k.c", "dump.kpd")
+    found = {
+        name: int(row.split()[1]) for row in text.splitlines() for name in NET if f" {name}(" in row
+    }
+    assert found == NET, text
