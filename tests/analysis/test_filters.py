@@ -13,8 +13,10 @@ from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Filter, kept_marks
 from kprof.analysis.graph import call_tree, callers
+from kprof.analysis.paths import call_paths
 from kprof.analysis.replay.codes import INNER, MARK_INLINE, OPEN, ORPHAN
 from kprof.analysis.statistics import statistics
+from kprof.analysis.stream import Stream
 from kprof.capture import Capture
 from kprof.errors import UsageError
 from kprof.names import parse_names
@@ -119,6 +121,7 @@ def test_called_from_counts_the_outermost_call() -> None:
     assert not (lines.calls.flags & (OPEN | ORPHAN)).any()
     assert (lines.calls.flags & INNER).astype(bool).tolist() == [False, True, True, False, False]
     rows = {
-        caller: (node.calls, node.total, node.own) for caller, node in callers(call_tree(lines), 0)
+        caller: (node.calls, node.total, node.own)
+        for caller, node in callers(call_tree(call_paths(Stream(capture, NAMES))), 0)
     }
     assert rows == {-1: (1, 70, 20), 0: (2, 50, 50), 1: (1, 10, 10)}

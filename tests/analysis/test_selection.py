@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from tests.analysis.test_paths import by_hand, figures, made_up
 from tests.analysis.whole import filtered_statistics as whole_statistics
@@ -11,8 +12,10 @@ from tests.analysis.whole import filtered_statistics as whole_statistics
 from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Filter, left_out
+from kprof.analysis.measures import Measure
 from kprof.analysis.paths import CONTEXT, call_paths
-from kprof.analysis.selection import Selection, filtered_statistics, kept_paths
+from kprof.analysis.questions import calls_of
+from kprof.analysis.selection import Selection, distributions, filtered_statistics, kept_paths
 from kprof.analysis.statistics import statistics
 from kprof.analysis.stream import Stream
 from kprof.errors import UsageError
@@ -65,6 +68,30 @@ def by_hand_of(lines: Timeline, chosen: Filter) -> dict[tuple[int, ...], list[in
     from dataclasses import replace
 
     return by_hand(replace(lines, calls=lines.calls.select(chosen.mask(lines))))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_functions_distributions_are_those_of_its_calls(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kprof.analysis.measures._HELD", 7)
+    capture, names = made_up(seed)
+    lines = timeline(capture, names)
+    for chosen in (Filter(), some_filter(random.Random(seed), lines)):
+        keep = chosen.mask(lines)
+        for function in np.unique(lines.calls.function).tolist():
+            stream = Stream(capture, names)
+            rows = calls_of(lines, function, keep)
+            found = distributions(stream, Selection(stream, chosen), function)
+            for one, column in zip(found, (lines.calls.elapsed, lines.calls.net), strict=True):
+                expected = Measure.of(column[rows])
+                assert one == expected
+                assert [one.percentile(p) for p in (1, 50, 90, 99)] == [
+                    expected.percentile(p) for p in (1, 50, 90, 99)
+                ]
+                assert [c.tolist() for c in one.distinct()] == [
+                    c.tolist() for c in expected.distinct()
+                ]
 
 
 def test_without_a_filter_everything_stays() -> None:

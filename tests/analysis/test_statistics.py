@@ -22,10 +22,12 @@ from kprof.analysis.interrupts import (
     interrupted,
     interrupts,
 )
+from kprof.analysis.paths import call_paths
 from kprof.analysis.questions import intervals, worst_calls
 from kprof.analysis.replay.codes import ORPHAN
 from kprof.analysis.saved import SavedStatisticsError, read_statistics, write_statistics
 from kprof.analysis.statistics import Statistics, merge_statistics, statistics
+from kprof.analysis.stream import Stream
 from kprof.analysis.summary import Summary
 from kprof.analysis.tasks import (
     IDLE,
@@ -159,7 +161,7 @@ def test_a_pattern_that_matches_nothing_or_is_none_is_refused() -> None:
 
 def test_the_call_tree_has_every_call_and_tick() -> None:
     lines = _lines(3)
-    waiting, calls, own = [call_tree(lines)], 0, 0
+    waiting, calls, own = [call_tree(call_paths(Stream(_capture(3), NAMES)))], 0, 0
     while waiting:
         node = waiting.pop()
         calls, own = calls + node.calls, own + node.own

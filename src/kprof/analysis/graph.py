@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.calls import Calls, Timeline
-from kprof.analysis.filters import Mask
-from kprof.analysis.replay.codes import ORPHAN
+from kprof.analysis.calls import Calls
+from kprof.analysis.paths import PathTree
 
 
 @dataclass
@@ -19,7 +18,7 @@ class Node:
     Attributes
     ----------
     function
-        Index of `Timeline.functions`, or -1 for what stands above all paths.
+        Index of `Stream.functions`, or -1 for what stands above all paths.
     calls
         Calls that began in the capture (orphan exits are none).
     total, own
@@ -48,17 +47,14 @@ class Node:
                 waiting.append((into.inside.setdefault(function, Node(function)), inside))
 
 
-def call_tree(timeline: Timeline, keep: Mask | None = None) -> Node:
-    """The tree of all call paths; calls that are not kept hand their callees to their caller."""
-    calls = timeline.calls if keep is None else timeline.calls.select(keep)
-    path, parents, functions = paths(calls)
-    count = np.bincount(path[(calls.flags & ORPHAN) == 0], minlength=len(parents))
-    total = _sums(path, calls.elapsed, len(parents))
-    own = _sums(path, calls.net, len(parents))
+def call_tree(tree: PathTree) -> Node:
+    """The tree as nodes, those of all contexts together."""
+    tree = tree.merged()
     root = Node(-1)
     nodes: list[Node] = []
-    for i, (parent, function) in enumerate(zip(parents, functions, strict=True)):
-        node = Node(function, int(count[i]), int(total[i]), int(own[i]))
+    columns = (tree.function, tree.parent, tree.calls, tree.elapsed, tree.net)
+    for function, parent, calls, total, own in zip(*(c.tolist() for c in columns), strict=True):
+        node = Node(function, calls, total, own)
         (nodes[parent] if parent >= 0 else root).inside[function] = node
         nodes.append(node)
     root.total = sum(node.total for node in root.inside.values())
@@ -135,12 +131,6 @@ def callees(root: Node, function: int) -> Node:
         else:
             open_nodes += node.inside.values()
     return merged
-
-
-def _sums(path: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    result = np.zeros(size, np.int64)
-    np.add.at(result, path, values)
-    return result
 
 
 def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:

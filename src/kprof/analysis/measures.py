@@ -20,6 +20,10 @@ _EXACT = 2 << _FINE
 _HALF = 16  # bits of the lower part of a value, when it is squared
 _LARGEST = (1 << 40) - 1  # the squares of longer times are summed one by one
 _BATCH = 1 << 14
+_HELD = 1 << 18  # values that `Collected` holds before it counts them
+_MOST_DISTINCT = 1 << 20
+
+Counted = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def bucket_of(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -45,7 +49,8 @@ def bucket_range(bucket: int) -> tuple[int, int]:
 class Measure:
     """The distribution of one kind of time of one function, in ticks.
 
-    `values` is all of them, where they are at hand (`of`); what was merged has only the rest.
+    `values` is all of them, where they are at hand (`of`), and `counted` each distinct one and how
+    often it came (`Collected`); what was merged has only the rest.
     """
 
     count: int = 0
@@ -55,6 +60,7 @@ class Measure:
     most: int | None = None
     histogram: dict[int, int] = field(default_factory=dict)
     values: NDArray[np.int64] | None = field(default=None, repr=False, compare=False)
+    counted: Counted | None = field(default=None, repr=False, compare=False)
 
     @property
     def mean(self) -> float | None:
@@ -78,6 +84,9 @@ class Measure:
             return float(self.most)
         if self.values is not None:
             return float(np.partition(self.values, rank - 1)[rank - 1])
+        if self.counted is not None:
+            values, counts = self.counted
+            return float(values[np.searchsorted(np.cumsum(counts), rank)])
         seen = 0
         for bucket in sorted(self.histogram):
             seen += self.histogram[bucket]
@@ -90,6 +99,8 @@ class Measure:
         """The values that there are, ascending, and how often each; of buckets their least."""
         if self.values is not None:
             return np.unique(self.values, return_counts=True)
+        if self.counted is not None:
+            return self.counted
         buckets = sorted(self.histogram)
         lows = [max(bucket_range(bucket)[0], self.least or 0) for bucket in buckets]
         counts = [self.histogram[bucket] for bucket in buckets]
@@ -97,7 +108,7 @@ class Measure:
 
     def merge(self, other: Measure) -> None:
         """Add the values of another."""
-        self.values = None
+        self.values = self.counted = None
         self.count += other.count
         self.total += other.total
         self.squares += other.squares
@@ -125,6 +136,46 @@ class Measure:
             )
         measure.values = values
         return measure
+
+
+class Collected:
+    """Collects values into one distribution, exact as long as few of them are distinct.
+
+    Of times in ticks there are few; beyond a million the percentiles are those of the buckets.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[NDArray[np.int64]] = []
+        self._held = 0
+        self._measure = Measure()
+        self._counted: Counted | None = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def add(self, values: NDArray[np.int64]) -> None:
+        """Add these values."""
+        self._parts.append(values.copy())
+        self._held += len(values)
+        if self._held > _HELD:
+            self._merge()
+
+    def measure(self) -> Measure:
+        """The distribution of all that was added."""
+        self._merge()
+        self._measure.counted = self._counted
+        return self._measure
+
+    def _merge(self) -> None:
+        if not self._held:
+            return
+        values = np.concatenate(self._parts)
+        self._parts, self._held = [], 0
+        self._measure.merge(Measure.of(values))
+        if self._counted is None:
+            return
+        fresh, counts = np.unique(values, return_counts=True)
+        both, where = np.unique(np.concatenate([self._counted[0], fresh]), return_inverse=True)
+        total = np.zeros(len(both), np.int64)
+        np.add.at(total, where.reshape(-1), np.concatenate([self._counted[1], counts]))
+        self._counted = (both, total) if len(both) <= _MOST_DISTINCT else None
 
 
 def _squares(values: NDArray[np.int64]) -> int:

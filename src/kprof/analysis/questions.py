@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask, below, kept_marks
 from kprof.analysis.replay.codes import MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.stream import Stream
 from kprof.errors import UsageError
 
 
-def function_number(timeline: Timeline, name: str) -> int:
+def function_number(timeline: Timeline | Stream, name: str) -> int:
     """The number of a function that ran.
 
     Raises

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.filters import Filter
+from kprof.analysis.measures import Collected, Measure
 from kprof.analysis.paths import CONTEXT, PathSums, PathTree
 from kprof.analysis.replay.codes import (
     ENTER,
@@ -392,3 +393,15 @@ def filtered_statistics(
     net = found.ledger.net
     ledger = found.ledger._replace(net=net - selection.net, left_out=selection.net)
     return replace(found, ledger=ledger, inlines=selection.inlines())
+
+
+def distributions(stream: Stream, selection: Selection, function: int) -> tuple[Measure, Measure]:
+    """Elapsed and net times of the complete calls of a function that a filter keeps."""
+    elapsed, net = Collected(), Collected()
+    for rows in stream.rows():
+        kept = selection.take(rows).rows
+        mine = kept.select((kept.fn == function) & (kept.flags & (OPEN | ORPHAN) == 0))
+        elapsed.add(mine.elapsed)
+        net.add(mine.net)
+    selection.finish()
+    return elapsed.measure(), net.measure()

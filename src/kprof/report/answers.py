@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kprof.analysis.calls import Timeline, timeline
@@ -10,17 +10,24 @@ from kprof.analysis.filters import Mask, left_out
 from kprof.analysis.measures import Measure
 from kprof.analysis.questions import (
     around,
-    calls_of,
     function_number,
     inside_of,
     intervals,
     worst_calls,
 )
-from kprof.analysis.stream import Stream
+from kprof.analysis.selection import Selection, distributions, kept_paths
+from kprof.analysis.stream import Outcome, Stream
 from kprof.capture.model import Capture
 from kprof.names import NameFile
 from kprof.names.calls import CallKnowledge
-from kprof.report.choose import as_json, has_filter, in_blocks, kept_mask, trigger_cost
+from kprof.report.choose import (
+    as_json,
+    filter_of,
+    has_filter,
+    in_blocks,
+    kept_mask,
+    trigger_cost,
+)
 from kprof.report.distribution import distribution_json, distribution_lines
 from kprof.report.request import Request
 from kprof.report.trace import trace_json, trace_lines
@@ -33,6 +40,9 @@ def answer(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> Iterator[str]:
     """The report that `request.what` names, in parts."""
+    if request.what in ("graph", "hist"):
+        yield from _folded(capture, names, request, known)
+        return
     cost = trigger_cost(capture, request)
     if request.what == "trace" and request.form == "text" and not has_filter(request):
         from kprof.report.trace_stream import trace_text
@@ -46,16 +56,15 @@ def answer(
         yield as_json(value if keep is None else {**value, "left_out": _left_out_json(lines, keep)})
         return
     yield from in_blocks(_text(lines, keep, request))
-    yield from in_blocks(_uncertain(lines, request.what))
+    yield from in_blocks(_uncertain(lines.outcome, request.what))
     if keep is not None:
         yield _left_out(lines, keep)
 
 
-def _uncertain(lines: Timeline, what: str) -> Iterator[str]:
+def _uncertain(outcome: Outcome, what: str) -> Iterator[str]:
     """What makes the contexts and the depth of calls doubtful, below the reports that show them."""
     from kprof.report.summary import uncertain_switches
 
-    outcome = lines.outcome
     if what in ("tasks", "graph"):
         yield from uncertain_switches(outcome.ambiguous, outcome.switches)
     if what == "graph" and outcome.deepest >= _DEEP:
@@ -65,26 +74,63 @@ def _uncertain(lines: Timeline, what: str) -> Iterator[str]:
         )
 
 
+def _folded(
+    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None
+) -> Iterator[str]:
+    """A report whose memory does not grow with the capture."""
+    cost = trigger_cost(capture, request)
+    stream = Stream(capture, names, trigger_cost=cost, known=known)
+    chosen = filter_of(stream.info, request) if has_filter(request) else None
+    selection = Selection(stream, chosen)
+    units = Units(stream.info.clock_hz)
+    subject = request.subject[0] if request.subject else ""
+    fold = _graph if request.what == "graph" else _distributions
+    value, text = fold(stream, selection, subject, units, json=request.form == "json")
+    left = (selection.calls, selection.net)
+    if request.form == "json":
+        gone = {"left_out": {"calls": left[0], "net_us": units.value(left[1])}}
+        yield as_json(value if chosen is None else {**value, **gone})
+        return
+    yield from in_blocks(text)
+    assert stream.outcome is not None
+    yield from in_blocks(_uncertain(stream.outcome, request.what))
+    if chosen is not None:
+        yield _left_out_text(*left, stream.ledger.elapsed, units)
+
+
+_Answer = tuple[dict[str, Any], Iterable[str]]
+
+
+def _graph(stream: Stream, selection: Selection, function: str, _: Units, *, json: bool) -> _Answer:
+    from kprof.report.graph import graph_json, graph_lines
+
+    if function:
+        function_number(stream, function)
+    paths = kept_paths(stream, selection)
+    if json:
+        return graph_json(stream, paths, function), ()
+    return {}, graph_lines(stream, paths, function)
+
+
+def _distributions(
+    stream: Stream, selection: Selection, function: str, units: Units, *, json: bool
+) -> _Answer:
+    number = function_number(stream, function)
+    total, own = distributions(stream, selection, number)
+    if json:
+        figures = {"total": total, "self": own}
+        parts = {name: distribution_json(measure, units) for name, measure in figures.items()}
+        return {"name": function, **parts}, ()
+    name = safe_name(function)
+    lines = distribution_lines(f"{name}, total (elapsed)", total, units)
+    return {}, [*lines, "", *distribution_lines(f"{name}, self (net)", own, units)]
+
+
 def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]:
     units = Units(lines.info.clock_hz)
     what, subject = request.what, request.subject
     if what == "trace":
         yield from trace_lines(lines, keep)
-    elif what == "graph":
-        from kprof.report.graph import graph_lines
-
-        yield from graph_lines(lines, subject[0] if subject else "", keep)
-    elif what == "hist":
-        function = function_number(lines, subject[0])
-        rows = calls_of(lines, function, keep)
-        name = safe_name(subject[0])
-        yield from distribution_lines(
-            f"{name}, total (elapsed)", Measure.of(lines.calls.elapsed[rows]), units
-        )
-        yield ""
-        yield from distribution_lines(
-            f"{name}, self (net)", Measure.of(lines.calls.net[rows]), units
-        )
     elif what == "worst":
         yield from _worst(lines, subject[0], request.many, keep, units)
     elif what == "around":
@@ -109,17 +155,6 @@ def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]
 def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any]:
     units = Units(lines.info.clock_hz)
     what, subject = request.what, request.subject
-    if what == "graph":
-        from kprof.report.graph import graph_json
-
-        return graph_json(lines, subject[0] if subject else "", keep)
-    if what == "hist":
-        rows = calls_of(lines, function_number(lines, subject[0]), keep)
-        return {
-            "name": subject[0],
-            "total": distribution_json(Measure.of(lines.calls.elapsed[rows]), units),
-            "self": distribution_json(Measure.of(lines.calls.net[rows]), units),
-        }
     if what == "between":
         times, lonely = intervals(lines, subject[0], subject[1], keep)
         return {**distribution_json(Measure.of(times), units), "without": lonely}
@@ -175,8 +210,11 @@ def _around(lines: Timeline, request: Request, keep: Mask | None) -> tuple[Mask,
 
 def _left_out(lines: Timeline, keep: Mask) -> str:
     count, net = left_out(lines, keep)
-    units = Units(lines.info.clock_hz)
-    share = percent(net, lines.ledger.elapsed)
+    return _left_out_text(count, net, lines.ledger.elapsed, Units(lines.info.clock_hz))
+
+
+def _left_out_text(count: int, net: int, elapsed: int, units: Units) -> str:
+    share = percent(net, elapsed)
     calls = counted(count, "call")
     return f"# left out by filters: {calls}, {units.text(net)} us net ({share:.2f}%)\n"
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Mask
 from kprof.analysis.graph import Node, backtraces, call_tree, callees, callers
+from kprof.analysis.paths import PathTree
 from kprof.analysis.questions import function_number
+from kprof.analysis.stream import Stream
 from kprof.report.units import Units, counted, safe_name
 
 _TRACES = 20
 _DEEPEST = 100
 
 
-def graph_lines(timeline: Timeline, function: str, keep: Mask | None = None) -> Iterator[str]:
+def graph_lines(stream: Stream, paths: PathTree, function: str = "") -> Iterator[str]:
     """The whole call tree, or with a function's name what leads to it and what it calls.
 
     Raises
@@ -22,13 +22,13 @@ def graph_lines(timeline: Timeline, function: str, keep: Mask | None = None) -> 
     UsageError
         There is no such function.
     """
-    writer = _Writer(timeline)
-    tree = call_tree(timeline, keep)
+    writer = _Writer(stream)
+    tree = call_tree(paths)
     if not function:
         yield writer.heading()
         yield from writer.tree(tree)
         return
-    number = function_number(timeline, function)
+    number = function_number(stream, function)
     traces = backtraces(tree, number)
     yield f"# {safe_name(function)}: {counted(sum(node.calls for _, node in traces), 'call')}"
     yield ""
@@ -48,16 +48,14 @@ def graph_lines(timeline: Timeline, function: str, keep: Mask | None = None) -> 
     yield from writer.tree(_callee_tree(tree, number))
 
 
-def graph_json(
-    timeline: Timeline, function: str = "", keep: Mask | None = None
-) -> dict[str, object]:
+def graph_json(stream: Stream, paths: PathTree, function: str = "") -> dict[str, object]:
     """The call tree as a list of nodes, parents before what is inside; times in microseconds.
 
     Of one function: its backtraces, its figures by caller, and the tree of what it calls.
     """
-    names = [entry.name for entry in timeline.functions]
-    value = Units(timeline.info.clock_hz).value
-    tree = call_tree(timeline, keep)
+    names = [entry.name for entry in stream.functions]
+    value = Units(stream.info.clock_hz).value
+    tree = call_tree(paths)
 
     def figures(node: Node) -> dict[str, object]:
         return {
@@ -67,7 +65,7 @@ def graph_json(
         }
 
     if function:
-        number = function_number(timeline, function)
+        number = function_number(stream, function)
         return {
             "name": function,
             "backtraces": [
@@ -102,9 +100,9 @@ def _callee_tree(tree: Node, function: int) -> Node:
 
 
 class _Writer:
-    def __init__(self, timeline: Timeline) -> None:
-        self._units = Units(timeline.info.clock_hz)
-        self._names = [safe_name(entry.name) for entry in timeline.functions]
+    def __init__(self, stream: Stream) -> None:
+        self._units = Units(stream.info.clock_hz)
+        self._names = [safe_name(entry.name) for entry in stream.functions]
 
     def name(self, function: int) -> str:
         return self._names[function]
