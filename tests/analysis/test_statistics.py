@@ -41,6 +41,7 @@ from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
 from kprof.names import parse_names
 from kprof.report.fields import field_rows
+from kprof.report.interrupts import interrupt_lines
 from kprof.report.summary import summary_json, summary_text
 from kprof.report.tasks import strip
 
@@ -354,6 +355,19 @@ def test_interrupts_are_found_and_their_time_taken_out() -> None:
     taken = interrupt_time(lines, is_root)
     found = dict(zip([lines.functions[f].name for f in lines.calls.function], taken, strict=True))
     assert (found["a"], found["b"], found["c"], found["irq"]) == (8, 5, 1, 0)
+
+
+@pytest.mark.parametrize("mark", ["", "!", "$", "*", "~", "%", "^"])
+def test_what_the_name_file_marks_is_no_guess(mark: str) -> None:
+    # As in the test before; `c` runs once and calls nothing.
+    tags = [8, 9, 2, 8, 9, 4, 8, 9, 5, 3, 6, 8, 9, 7]
+    capture = Capture.from_events([0, 4, 10, 12, 15, 20, 21, 26, 30, 40, 50, 52, 53, 60], tags)
+    lines = timeline(capture, parse_names(f"a/2\nb/4\nc/6\nirq/8{mark}\n"))
+    assert interrupt_functions(lines) == ([3] if mark in ("", "^") else [])
+    assert interrupt_functions(lines, ("irq",)) == [3]
+    lines = timeline(capture, parse_names("a/2\nb/4\nc/6^\nirq/8\n"))
+    assert interrupt_functions(lines) == [2, 3]
+    assert next(interrupt_lines(lines)) == "interrupts (marked and inferred): c, irq"
 
 
 def test_the_time_of_an_interrupt_on_another_counts_once() -> None:

@@ -12,6 +12,7 @@ from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask
 from kprof.analysis.measures import Measure
 from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN
+from kprof.names import Modifier, NameEntry
 
 Column = NDArray[np.int64]
 _OFTEN = 8
@@ -63,7 +64,8 @@ class Interrupted:
 
 
 def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list[int]:
-    """The functions that interrupts enter by: those that are named, else those that look so.
+    """The functions that interrupts enter by: those that are named; else those that the name file
+    marks (``^``), and those that look so of the functions of which it says nothing.
 
     The events do not say. An interrupt comes on whatever runs, the idle loop too: its function is
     seen with nothing below it, in the system context where there is one, and inside calls of at
@@ -86,8 +88,11 @@ def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list
     count = np.bincount(calls.function, minlength=len(timeline.functions))
     system = calls.context == 0
     bottom = seen & (calls.parent < 0) & (system | ~system.any())
-    found = []
+    found = marked_interrupts(timeline.functions)
+    plain = [entry.modifier is Modifier.FUNCTION for entry in timeline.functions]
     for function in np.unique(calls.function[bottom]).tolist():
+        if not plain[function]:
+            continue
         inside = np.unique(calls.parent[seen & (calls.function == function) & (calls.parent >= 0)])
         below, with_it = np.unique(calls.function[inside], return_counts=True)
         if len(below) < _LEAST_BELOW:
@@ -96,7 +101,12 @@ def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list
         rare = with_it[telling] * 2 < count[below[telling]]
         if rare.sum() * 5 >= len(rare) * 4:
             found.append(function)
-    return found
+    return sorted(found)
+
+
+def marked_interrupts(functions: tuple[NameEntry, ...]) -> list[int]:
+    """The functions that the name file marks as interrupts."""
+    return [i for i, entry in enumerate(functions) if entry.modifier is Modifier.INTERRUPT]
 
 
 def interrupts(

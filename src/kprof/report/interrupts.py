@@ -8,7 +8,12 @@ from typing import Any
 from kprof.analysis.beat import Beat
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask
-from kprof.analysis.interrupts import interrupt_functions, interrupted, interrupts
+from kprof.analysis.interrupts import (
+    interrupt_functions,
+    interrupted,
+    interrupts,
+    marked_interrupts,
+)
 from kprof.analysis.measures import Measure
 from kprof.report.distribution import distribution_json, distribution_lines, figures_text
 from kprof.report.units import Units, counted, safe_name
@@ -62,11 +67,14 @@ def interrupt_lines(
     units = Units(timeline.info.clock_hz)
     functions = interrupt_functions(timeline, named)
     if not functions:
-        yield "no interrupts: no function was seen both alone and on two others (name it: --irq)"
+        yield (
+            "no interrupts: no function was seen both alone and on two others (name it: --irq, or "
+            "mark it in the name file: ^)"
+        )
         return
     names = [safe_name(entry.name) for entry in timeline.functions]
     yield "interrupts ({}): {}".format(
-        "as named" if named else "inferred", ", ".join(names[fn] for fn in functions)
+        _evidence(timeline, functions, named), ", ".join(names[fn] for fn in functions)
     )
     for interrupt in interrupts(timeline, functions, keep):
         yield ""
@@ -85,6 +93,16 @@ def interrupt_lines(
             f"{units.text(row.total):>12}  {units.text(row.total - row.lost):>12}  "
             f"{units.text(row.lost):>13}  {names[row.function]}"
         )
+
+
+def _evidence(timeline: Timeline, functions: list[int], named: tuple[str, ...]) -> str:
+    """Where the report has its interrupts from."""
+    if named:
+        return "as named"
+    marked = len(marked_interrupts(timeline.functions))
+    if marked:
+        return "as marked" if marked == len(functions) else "marked and inferred"
+    return "inferred"
 
 
 def _beat_lines(beat: Beat, units: Units) -> Iterator[str]:
