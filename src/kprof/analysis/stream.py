@@ -281,13 +281,14 @@ class Stream:
         empty = np.empty(0, np.int64)
         for number, (ticks, tags) in enumerate(self._capture.chunks(BLOCK)):
             counts += np.bincount(tags, minlength=TAGS)
-            rows = machine.feed(clock.advance(ticks), table.ops[tags])
+            for rows in machine.feed(clock.advance(ticks), table.ops[tags]):
+                net += int(rows.net.sum())
+                yield self._placed(rows, machine, detail)
+            pages.release(number * BLOCK)
+        for rows in machine.feed(empty, empty.astype(np.int32), last=True):
             net += int(rows.net.sum())
             yield self._placed(rows, machine, detail)
-            pages.release(number * BLOCK)
-        rows = machine.feed(empty, empty.astype(np.int32), last=True)
-        ended = machine.finish()
-        rows = Rows(np.concatenate([rows.table, ended.table]))
+        rows = machine.finish()
         net += int(rows.net.sum())
         clock.finish()
         self._end(machine, net, clock.time, clock.longest, clock.taken, clock.short, counts)

@@ -15,6 +15,7 @@ from kprof.analysis.questions import (
     intervals,
     worst_calls,
 )
+from kprof.analysis.replay.compiled import pays
 from kprof.analysis.selection import Selection, distributions, kept_paths
 from kprof.analysis.stream import Outcome, Stream
 from kprof.capture.model import Capture
@@ -34,6 +35,7 @@ from kprof.report.trace import trace_json, trace_lines
 from kprof.report.units import Units, counted, percent, safe_name
 
 _DEEP = 256  # calls inside each other: more than the stacks of kernels hold
+_EVENTS_A_LINE = 6  # a line of the trace takes as long as so many events of the summary
 
 
 def answer(
@@ -47,7 +49,8 @@ def answer(
     if request.what == "trace" and request.form == "text" and not has_filter(request):
         from kprof.report.trace_stream import trace_text
 
-        yield from trace_text(Stream(capture, names, trigger_cost=cost, known=known))
+        fast = pays(_EVENTS_A_LINE * capture.events)
+        yield from trace_text(Stream(capture, names, trigger_cost=cost, known=known, fast=fast))
         return
     lines = timeline(capture, names, trigger_cost=cost, known=known)
     keep = kept_mask(lines, request)

@@ -17,6 +17,7 @@ from kprof.analysis.replay.columns import Replay, Rows
 from kprof.analysis.replay.survey import Survey
 
 _FRAMES = 1 << 12  # frames at the start
+_PART = 1 << 16  # events whose rows are there at a time
 _KNOWN_CALLS = 1 << 15  # what is remembered of who called whom
 _WIDE, _NARROW = codes.WIDE, codes.NARROW
 
@@ -56,8 +57,8 @@ class Machine:
         self.columns = self._columns(survey)
         self._begin(survey)
 
-    def feed(self, times: Column, ops: NDArray[np.int32], last: bool = False) -> Rows:
-        """Replay the next events; `last` with the last ones."""
+    def feed(self, times: Column, ops: NDArray[np.int32], last: bool = False) -> Iterator[Rows]:
+        """Replay the next events; `last` with the last ones. The rows come a few at a time."""
         held_times, held_ops = self._held
         if not self._fast:
             new_times: Any = held_times + times.tolist()
@@ -66,24 +67,22 @@ class Machine:
             new_times = np.concatenate([held_times, times]) if len(held_ops) else times
             new_ops = np.concatenate([held_ops, ops], dtype=np.int32) if len(held_ops) else ops
         stop = len(new_ops)
-        parts: list[Column] = []
-        done = 0
-        while done < stop:
-            room = self.make_room(stop - done)
-            done, made, why = self._step(
-                self.columns, new_times, new_ops, done, stop, stop, last, self.at,
-                self._detail, room,
-            )  # fmt: skip
-            parts.append(self._taken(made))
-            if why == engine.WAITS:
-                break
-            if why == engine.FULL:
-                self.make_frames()
-        self._held = (new_times[done:], new_ops[done:])
-        self.at += done
+        first, done, why = self.at, 0, 0
         if stop:
             self._now = int(new_times[-1])
-        return Rows(parts[0] if len(parts) == 1 else self._joined(parts))
+        while done < stop and why != engine.WAITS:
+            part = min(stop, done + _PART)
+            room = self.make_room(part - done)
+            done, made, why = self._step(
+                self.columns, new_times, new_ops, done, part, stop, last, first,
+                self._detail, room,
+            )  # fmt: skip
+            self.at = first + done
+            if why == engine.FULL:
+                self.make_frames()
+            if made:
+                yield Rows(self._taken(made))
+        self._held = (new_times[done:], new_ops[done:])
 
     def finish(self) -> Rows:
         """The rows of the calls that are still open; call once, after the last `feed`."""
@@ -229,10 +228,6 @@ class Machine:
         rows: Any = self.columns.rows
         return np.array(rows[:made], np.int64).reshape(-1, width)
 
-    def _joined(self, parts: list[Column]) -> Column:
-        width = _WIDE if self._detail else _NARROW
-        return np.concatenate(parts) if parts else np.empty((0, width), np.int64)
-
     def _zeros(self, size: int, value: int = 0) -> Any:
         return np.full(size, value, np.int64) if self._fast else [value] * size
 
@@ -243,13 +238,3 @@ class Machine:
         longer = self._zeros(size)
         longer[: len(column)] = column
         return longer
-
-
-def blocks_of(
-    machine: Machine, blocks: Iterator[tuple[Column, NDArray[np.int32]]]
-) -> Iterator[Rows]:
-    """The rows of all these (times, ops), and of the calls that are open at their end."""
-    for times, ops in blocks:
-        yield machine.feed(times, ops)
-    yield machine.feed(np.empty(0, np.int64), np.empty(0, np.int32), last=True)
-    yield machine.finish()
