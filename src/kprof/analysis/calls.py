@@ -189,6 +189,8 @@ class Timeline:
         What else is known at the end of the replay.
     task_names
         By context: the name of its task, where the kernel fires task marks.
+    first
+        The context that runs before the first switch.
     """
 
     info: CaptureInfo
@@ -202,6 +204,7 @@ class Timeline:
     ledger: Ledger
     outcome: Outcome
     task_names: dict[int, str]
+    first: int = 1
 
     @property
     def contexts(self) -> int:
@@ -262,6 +265,7 @@ def timeline(
         ledger=stream.ledger,
         outcome=stream.outcome,
         task_names=stream.task_names,
+        first=stream.first,
     )
 
 

@@ -70,14 +70,11 @@ def slices(timeline: Timeline) -> Slices:
     out = marks.kind[switch] == MARK_OUT
     times = marks.time[switch]
     end = timeline.ledger.elapsed
-    first = 1
-    if len(switch):
-        first = int(marks.context[switch[0]]) if out[0] else 0
     running = np.where(out, 0, marks.context[switch])
     return Slices(
         np.concatenate([[0], times]).astype(np.int64),
         np.concatenate([times, [end]]).astype(np.int64),
-        np.concatenate([[first], running]).astype(np.int64),
+        np.concatenate([[timeline.first], running]).astype(np.int64),
     )
 
 

@@ -52,6 +52,14 @@ def answer(
         fast = pays(_EVENTS_A_LINE * capture.events)
         yield from trace_text(Stream(capture, names, trigger_cost=cost, known=known, fast=fast))
         return
+    if request.what == "tasks" and request.form == "text" and not has_filter(request):
+        from kprof.report.tasks import stream_lines
+
+        stream = Stream(capture, names, trigger_cost=cost, known=known)
+        yield from in_blocks(stream_lines(stream))
+        assert stream.outcome is not None
+        yield from in_blocks(_uncertain(stream.outcome, "tasks"))
+        return
     lines = timeline(capture, names, trigger_cost=cost, known=known)
     keep = kept_mask(lines, request)
     if request.form == "json":

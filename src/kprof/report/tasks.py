@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Mask
-from kprof.analysis.tasks import IDLE, LEFT_OUT, running, shares, tasks
+from kprof.analysis.stream import Stream
+from kprof.analysis.tasks import IDLE, LEFT_OUT, Task, running, shares, tasks
+from kprof.analysis.usage import task_usage
 from kprof.report.units import Units, percent, safe_name
 
 _COLUMNS = 64
@@ -23,11 +25,23 @@ def task_lines(timeline: Timeline, keep: Mask | None = None) -> Iterator[str]:
 
     With `keep` only the time counts in which one of these calls was open.
     """
+    yield from _lines(timeline, tasks(timeline, keep), shares(timeline, _COLUMNS, keep))
+
+
+def stream_lines(stream: Stream) -> Iterator[str]:
+    """The same of all calls, in the memory of a few blocks of the capture."""
+    found, parts = task_usage(stream, _COLUMNS)
+    yield from _lines(stream, found, parts)
+
+
+def _lines(
+    timeline: Timeline | Stream, found: list[Task], parts_of: dict[int, NDArray[np.float64]]
+) -> Iterator[str]:
     units = Units(timeline.info.clock_hz)
     elapsed = timeline.ledger.elapsed
     heads = f"{'run us':>12}  {'% real':>7}  {'slices':>7}  {'longest':>9}  {'away':>9}"
     yield f"{'task':>6}  {heads}  name"
-    for task in tasks(timeline, keep):
+    for task in found:
         label = _LABELS.get(task.context) or str(task.context)
         name = safe_name(task.name) or "-"
         yield (
@@ -40,7 +54,7 @@ def task_lines(timeline: Timeline, keep: Mask | None = None) -> Iterator[str]:
     yield ""
     column = _number(units.us(elapsed / _COLUMNS))
     yield f"when, in columns of {column} us: tenths of the column, . less than one, # all of it"
-    for context, parts in sorted(shares(timeline, _COLUMNS, keep).items(), key=_order):
+    for context, parts in sorted(parts_of.items(), key=_order):
         label = _LABELS.get(context) or str(context)
         yield f"{label:>6}  |{strip(parts)}|"
 
