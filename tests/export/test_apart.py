@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner, Result
 from tests.export import readers
-from tests.export.samples import Sample, sample
+from tests.export.samples import Sample, kernel, sample
 
+from kprof.capture import write_raw
+from kprof.cli.main import kprof_command
+from kprof.errors import UsageError
 from kprof.export.formats import export
+from kprof.names import format_names
 
 NAMES = "f/1024\ng/1026\nirq/1028^\nh/1030\n"
 FIRED = [1024, 1026, 1028, 1030, 1031, 1029, 1027, 1028, 1029, 1025]
+OPTIONS = [
+    *("-F NAME", "-N NAME", "-H NAME", "-C NAME", "-t 40us", "-D 2", "-r 1ms~", "--task 1"),
+    "--trigger-cost 1us",
+]
 TIMES = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511]
+
+
+def kprof(*words: str | Path) -> Result:
+    return CliRunner().invoke(kprof_command, [str(word) for word in words])
 
 
 def written(shot: Sample, form: str, path: Path) -> Path:
@@ -67,3 +83,46 @@ def test_user_time_is_no_part_of_a_function(tmp_path: Path) -> None:
     callgrind = written(shot, "callgrind", tmp_path / "y")
     own = readers.callgrind_annotate(callgrind, inclusive=False)
     assert own["(user)"] == shot.summary.ledger.user == 4
+
+
+def test_filters_interrupts_and_the_cost_are_those_of_the_report(tmp_path: Path) -> None:
+    shot = kernel("pair")
+    dump, names = tmp_path / "dump.bin", tmp_path / "dump.names"
+    write_raw(dump, shot.capture)
+    names.write_text(format_names(shot.names))
+    name = shot.summary.functions[1].entry.name
+    for chosen in OPTIONS:
+        options = [word.replace("NAME", name) for word in chosen.split()]
+        told = CliRunner().invoke(
+            kprof_command, ["report", str(dump), *options, "--format", "json"]
+        )
+        assert told.exit_code == 0, told.output
+        report = json.loads(told.stdout)
+        done = CliRunner().invoke(
+            kprof_command, ["export", str(dump), "--format", "folded", *options]
+        )
+        assert done.exit_code == 0, done.output
+        net: Counter[str] = Counter()
+        unit = 1000 if "--trigger-cost" in options else 1  # part of a tick: the format has ns
+        for line in done.stdout.splitlines():
+            path, value = line.rsplit(" ", 1)
+            net[path.split(";")[-1]] += int(value) // unit
+        rows = {row["name"]: row["net_us"] for row in report["functions"] if row["net_us"]}
+        rows |= {"(idle)": report["idle_us"], "(unattributed)": report["unattributed_us"]}
+        rows["(left out)"] = report["left_out_us"]
+        assert net == {key: value for key, value in rows.items() if value}, options
+    done = CliRunner().invoke(
+        kprof_command, ["export", str(dump), "--format", "folded", "--irq", name]
+    )
+    paths = [line.rsplit(" ", 1)[0].split(";") for line in done.stdout.splitlines()]
+    assert [path for path in paths if name in path]
+    assert all(path[0] == "interrupts" for path in paths if name in path)
+
+
+def test_a_time_line_is_of_the_whole_capture(tmp_path: Path) -> None:
+    shot = sample(TIMES, FIRED, NAMES)
+    with pytest.raises(UsageError, match="filters and --irq are for formats made of call paths"):
+        export(shot.capture, shot.names, "vcd", tmp_path / "x", interrupts=("irq",))
+    with pytest.raises(UsageError, match="--irq nosuch: no function"):
+        export(shot.capture, shot.names, "dot", tmp_path / "x", interrupts=("nosuch",))
+    assert not (tmp_path / "x").exists()

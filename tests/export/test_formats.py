@@ -27,6 +27,7 @@ from kprof.export import protobuf
 from kprof.export.formats import FORMATS, export, target_for
 from kprof.export.labels import plain as plain_name
 from kprof.export.packets import Fields, Layout
+from kprof.export.roots import rooted_paths
 from kprof.export.spool import Column
 from kprof.export.units import Scale
 from kprof.names import parse_names
@@ -207,7 +208,8 @@ def test_a_clock_that_is_not_of_microseconds() -> None:
     info = CaptureInfo(clock_hz=Fraction(3_000_000))
     one = plain(info=info)
     out = io.BytesIO()
-    folded.write(Stream(one.capture, one.names), out)
+    stream = Stream(one.capture, one.names)
+    folded.write(stream, rooted_paths(stream), out)
     total = sum(int(line.rsplit(b" ", 1)[1]) for line in out.getvalue().splitlines())
     elapsed = one.summary.ledger.elapsed * 1000 / 3
     assert elapsed - 20 < total <= elapsed
@@ -225,7 +227,8 @@ def test_mermaid_leaves_out_what_is_too_much() -> None:
     tags = [1024 + 2 * (k // 2) + k % 2 for k in range(6000)]
     one = sample(range(6000), tags, names)
     out = io.BytesIO()
-    mermaid.write(Stream(one.capture, one.names), out)
+    stream = Stream(one.capture, one.names)
+    mermaid.write(stream, rooted_paths(stream), out)
     text = out.getvalue().decode()
     assert len(text) < 50_000
     assert text.count("-->") <= 500
@@ -255,7 +258,8 @@ def test_memory_does_not_grow_with_the_capture(form: str) -> None:
         gc.collect()
         tracemalloc.start()
         write = getattr(module, FORMATS[form].function)
-        write(Stream(big, one.names), Nowhere())
+        source = Stream(big, one.names)
+        write(source, *([rooted_paths(source)] * FORMATS[form].paths), Nowhere())
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found

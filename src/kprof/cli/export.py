@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from kprof.cli.choices import force_option
+from kprof.cli.choices import filter_options, force_option
 from kprof.export.formats import FORMATS
 
 
@@ -17,6 +19,9 @@ from kprof.export.formats import FORMATS
 )
 @click.option("-o", "--output", metavar="FILE", help="Default: stdout, or DUMP with the suffix.")
 @force_option("-f")
+@filter_options
+@click.option("--irq", "irqs", multiple=True, metavar="FUNC", help="FUNC is an interrupt.")
+@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
 @click.option("--names", metavar="FILE", help="The name file; else the one beside the dump.")
 @click.option("--valid", metavar="N|all", help="How many records of a raw image are valid.")
 @click.option(
@@ -32,6 +37,7 @@ def command(
     valid: str | None,
     previous: str | None,
     record_order: str | None,
+    **options: Any,
 ) -> None:
     """Write a capture in the format of another viewer.
 
@@ -42,12 +48,15 @@ def command(
     Example:
       kprof export dump.bin --format perfetto -o dump.pftrace
       kprof export dump.bin --format folded | inferno-flamegraph > dump.svg
+      kprof export dump.bin --format callgrind -F ipintr --irq lanisr > ipintr.callgrind
       kprof export dump.bin --format parquet -o dump.parquet
       duckdb -c "select function, sum(net_ns) from 'dump.parquet' group by 1"
     """
     from kprof.cli.output import check_output, inputs_of, say
     from kprof.cli.source import open_with_names
     from kprof.export.formats import export, target_for
+    from kprof.report.choose import filter_of, has_filter, trigger_cost
+    from kprof.report.request import filter_request
 
     target = output or target_for(dump, form)
     read = inputs_of([dump], [names], previous)
@@ -56,6 +65,17 @@ def command(
     run = open_with_names(
         dump, names, valid=valid, previous=previous, record_order=record_order, exact=True
     )
-    export(run.capture, run.names, form, target, known=run.known, force=force)
+    request = filter_request(options)
+    export(
+        run.capture,
+        run.names,
+        form,
+        target,
+        known=run.known,
+        trigger_cost=trigger_cost(run.capture, request),
+        chosen=(lambda info: filter_of(info, request)) if has_filter(request) else None,
+        interrupts=request.irqs,
+        force=force,
+    )
     if target != (output or "-"):
         say(f"written to {target}")

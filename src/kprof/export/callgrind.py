@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from kprof.analysis.paths import PathTree
 from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
-from kprof.export.labels import IDLE, UNATTRIBUTED, USER, plain
-from kprof.export.roots import rooted_paths
+from kprof.export.labels import plain
+from kprof.export.roots import rest_of
 from kprof.export.units import Scale
 
 _LONG = {"us": "Microseconds", "ns": "Nanoseconds"}
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
     """Write the functions of the capture and their calls."""
     scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, rooted_paths(stream))
+    graph = call_graph(stream, paths)
     ledger = stream.ledger
     lines = [
         "# callgrind format",
@@ -50,13 +51,8 @@ def write(stream: Stream, out: BinaryIO) -> None:
         lines.append(f"0 {scale.whole(node.net)}")
         for callee, calls, total in callees.get(function, ()):
             lines += [f"cfn={name(callee)}", f"calls={calls} 0", f"0 {scale.whole(total)}"]
-    for label, ticks in (
-        (IDLE, ledger.idle),
-        (UNATTRIBUTED, ledger.unattributed),
-        (USER, ledger.user),
-    ):
-        if ticks:
-            lines += ["", "fl=(1)" if told else "fl=(1) ???", f"fn={label}"]
-            lines.append(f"0 {scale.whole(ticks)}")
+    for label, ticks in rest_of(ledger):
+        lines += ["", "fl=(1)" if told else "fl=(1) ???", f"fn={label}"]
+        lines.append(f"0 {scale.whole(ticks)}")
     lines += ["", f"totals: {scale.whole(ledger.elapsed)}", ""]
     out.write("\n".join(lines).encode("utf-8", "backslashreplace"))

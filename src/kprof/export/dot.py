@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from kprof.analysis.paths import PathTree
 from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
-from kprof.export.roots import INTERRUPTS, rooted_paths
+from kprof.export.roots import INTERRUPTS
 from kprof.export.units import Scale
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
     """Write the call graph of the capture."""
     scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, rooted_paths(stream))
+    graph = call_graph(stream, paths)
     run = max(1, stream.ledger.elapsed)
     lines = [
         "digraph calls {",

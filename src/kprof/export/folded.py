@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.paths import CONTEXT
+from kprof.analysis.paths import CONTEXT, PathTree
 from kprof.analysis.stream import Stream
-from kprof.export.labels import IDLE, UNATTRIBUTED, USER, plain
-from kprof.export.roots import INTERRUPTS, root_label, rooted_paths
+from kprof.export.labels import IDLE, plain
+from kprof.export.roots import INTERRUPTS, rest_of, root_label
 from kprof.export.units import Scale
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
     """Write the paths of the capture that took time, in the order of their first call."""
     scale = Scale(stream.info.clock_hz)
-    paths = rooted_paths(stream)
     names = [plain(entry.name, ";") for entry in stream.functions]
     texts: list[str] = []
     columns = (column.tolist() for column in (paths.function, paths.parent, paths.net))
@@ -30,13 +29,9 @@ def write(stream: Stream, out: BinaryIO) -> None:
             texts.append(f"{texts[parent]};{names[function]}")
         if net:
             _line(out, texts[-1], scale.whole(net))
-    ledger = stream.ledger
-    if ledger.idle:
-        _line(out, f"{root_label(stream, CONTEXT)};{IDLE}", scale.whole(ledger.idle))
-    if ledger.unattributed:
-        _line(out, UNATTRIBUTED, scale.whole(ledger.unattributed))
-    if ledger.user:
-        _line(out, USER, scale.whole(ledger.user))
+    for label, ticks in rest_of(stream.ledger):
+        below = f"{root_label(stream, CONTEXT)};" if label == IDLE else ""
+        _line(out, below + label, scale.whole(ticks))
 
 
 def _line(out: BinaryIO, path: str, value: int) -> None:

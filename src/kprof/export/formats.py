@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kprof.errors import FileAccessError, UsageError
 from kprof.files import explain, writing, writing_folder
 
 if TYPE_CHECKING:
-    from kprof.capture.model import Capture
+    from kprof.analysis.filters import Filter
+    from kprof.capture.model import Capture, CaptureInfo
     from kprof.names import NameFile
     from kprof.names.calls import CallKnowledge
 
@@ -24,6 +27,7 @@ class Format(NamedTuple):
     function: str = "write"
     folder: bool = False
     binary: bool = False
+    paths: bool = False
 
 
 FORMATS: dict[str, Format] = {
@@ -31,12 +35,12 @@ FORMATS: dict[str, Format] = {
     "chrome": Format(".json", "chrome://tracing, Perfetto, Spall", "chrome"),
     "speedscope": Format(".speedscope.json", "speedscope.app", "speedscope"),
     "firefox": Format(".json", "profiler.firefox.com", "firefox"),
-    "folded": Format(".folded", "flamegraph.pl, inferno", "folded"),
-    "callgrind": Format(".callgrind", "KCachegrind, callgrind_annotate", "callgrind"),
-    "pprof": Format(".pb.gz", "go tool pprof", "pprof", binary=True),
+    "folded": Format(".folded", "flamegraph.pl, inferno", "folded", paths=True),
+    "callgrind": Format(".callgrind", "KCachegrind, callgrind_annotate", "callgrind", paths=True),
+    "pprof": Format(".pb.gz", "go tool pprof", "pprof", binary=True, paths=True),
     "ctf": Format(".ctf", "babeltrace2, Trace Compass (a folder)", "ctf", folder=True),
-    "dot": Format(".dot", "Graphviz", "dot"),
-    "mermaid": Format(".mmd", "Mermaid, in Markdown", "mermaid"),
+    "dot": Format(".dot", "Graphviz", "dot", paths=True),
+    "mermaid": Format(".mmd", "Mermaid, in Markdown", "mermaid", paths=True),
     "csv": Format(".csv", "spreadsheets; a row a call", "csv"),
     "parquet": Format(
         ".parquet", "DuckDB, Polars, Spark; a row a call", "arrow", "write_parquet", binary=True
@@ -61,6 +65,9 @@ def export(
     target: Path | str,
     *,
     known: CallKnowledge | None = None,
+    trigger_cost: Fraction = Fraction(0),
+    chosen: Callable[[CaptureInfo], Filter] | None = None,
+    interrupts: tuple[str, ...] = (),
     force: bool = False,
 ) -> None:
     """Write `capture` to `target` in the format `form`; ``-`` is the standard output.
@@ -71,32 +78,48 @@ def export(
     ----------
     known
         What can call what in the program, where that is known.
+    trigger_cost
+        What a trigger costs, in ticks; see `kprof.analysis.stream.Stream`.
+    chosen
+        The filter, in ticks of the clock that the times are in; for formats made of call paths.
+    interrupts
+        Functions that are interrupts, for the same formats; else those that the name file marks.
     force
         Write a format that is a folder into one that holds other files.
 
     Raises
     ------
     UsageError
-        The format is a folder, and `target` the standard output, or a folder of other files.
+        A filter names what is not there, or is not for this format; the format is a folder, and
+        `target` the standard output, or a folder of other files.
     MissingExtraError
         The format needs a package that is not installed.
     FileAccessError
         `target` cannot be written.
     """
     from kprof.analysis.stream import Stream
+    from kprof.export.roots import rooted_paths
 
-    chosen = FORMATS[form]
-    write = getattr(importlib.import_module(f"kprof.export.{chosen.module}"), chosen.function)
-    stream = Stream(capture, names, known=known)
-    if chosen.folder:
+    entry = FORMATS[form]
+    write = getattr(importlib.import_module(f"kprof.export.{entry.module}"), entry.function)
+    if not entry.paths and (chosen is not None or interrupts):
+        made = ", ".join(name for name, one in FORMATS.items() if one.paths)
+        raise UsageError(
+            f"filters and --irq are for formats made of call paths ({made}), not for {form}"
+        )
+    stream = Stream(capture, names, trigger_cost=trigger_cost, known=known)
+    given: tuple[Any, ...] = (stream,)
+    if entry.paths:
+        given = (stream, rooted_paths(stream, chosen and chosen(stream.info), interrupts))
+    if entry.folder:
         if str(target) == "-":
             raise UsageError(f"the format {form} is a folder of files; name it with -o FOLDER")
         _check_folder(Path(target), form, force)
         with writing_folder(target) as folder:
-            write(stream, folder)
+            write(*given, folder)
         return
     with writing(target) as out:
-        write(stream, out)
+        write(*given, out)
 
 
 def _check_folder(target: Path, form: str, force: bool) -> None:

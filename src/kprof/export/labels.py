@@ -7,6 +7,7 @@ from kprof.analysis.stream import Stream
 IDLE = "(idle)"
 UNATTRIBUTED = "(unattributed)"
 USER = "(user)"
+LEFT_OUT = "(left out)"
 
 
 def context_label(context: int) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from kprof.analysis.paths import PathTree
 from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
-from kprof.export.roots import INTERRUPTS, rooted_paths
+from kprof.export.roots import INTERRUPTS
 from kprof.export.units import Scale
 
 _EDGES = 500
@@ -19,10 +20,10 @@ _CHARACTERS = 48_000
 _SAFE = frozenset("_.:$ -")
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
     """Write the call graph of the capture, the largest edges first."""
     scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, rooted_paths(stream))
+    graph = call_graph(stream, paths)
     run = max(1, stream.ledger.elapsed)
     numbers = {function: k for k, function in enumerate(graph.nodes)}
     edges = sorted(graph.edges.items(), key=lambda item: -item[1].total)

@@ -12,15 +12,14 @@ from typing import BinaryIO
 
 from kprof.analysis.paths import CONTEXT, PathTree
 from kprof.analysis.stream import Stream
-from kprof.export.labels import IDLE, UNATTRIBUTED, USER
+from kprof.export.labels import IDLE
 from kprof.export.protobuf import content, number, packed
-from kprof.export.roots import INTERRUPTS, root_label, rooted_paths
+from kprof.export.roots import INTERRUPTS, rest_of, root_label
 from kprof.export.units import Scale
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
     """Write the call paths as samples."""
-    paths = rooted_paths(stream)
     with gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=0) as zipped:
         _Writer(stream, zipped).write(paths)  # type: ignore[arg-type]
 
@@ -43,13 +42,9 @@ class _Writer:
         )
         self._samples(paths)
         ledger = self._stream.ledger
-        for label, ticks, context in (
-            (IDLE, ledger.idle, root_label(self._stream, CONTEXT)),
-            (UNATTRIBUTED, ledger.unattributed, ""),
-            (USER, ledger.user, ""),
-        ):
-            if ticks:
-                self._sample([self._location(label)], 0, ticks, context)
+        for label, ticks in rest_of(ledger):
+            context = root_label(self._stream, CONTEXT) if label == IDLE else ""
+            self._sample([self._location(label)], 0, ticks, context)
         if self._stream.info.started_ns:
             out.write(number(9, self._stream.info.started_ns))
         out.write(number(10, self._scale.whole(ledger.elapsed)))

@@ -11,27 +11,58 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.paths import CONTEXT, PathTree, call_paths
-from kprof.analysis.stream import Stream
-from kprof.export.labels import context_name
+from kprof.analysis.filters import Filter
+from kprof.analysis.paths import CONTEXT, PathTree
+from kprof.analysis.selection import Selection, kept_paths
+from kprof.analysis.stream import Ledger, Stream
+from kprof.errors import UsageError
+from kprof.export.labels import IDLE, LEFT_OUT, UNATTRIBUTED, USER, context_name
 from kprof.names.grammar import Modifier
 
 INTERRUPTS = CONTEXT - 1
 """`PathTree.function` of the root of interrupts."""
 
 
-def rooted_paths(stream: Stream, interrupts: frozenset[int] | None = None) -> PathTree:
-    """The paths of all calls; `stream.outcome` is complete afterwards.
+def rooted_paths(
+    stream: Stream, chosen: Filter | None = None, interrupts: tuple[str, ...] = ()
+) -> PathTree:
+    """The paths of the calls that a filter keeps; `stream.outcome` is complete afterwards.
+
+    The ledger then has the net time of the other calls as left out.
 
     Parameters
     ----------
     interrupts
-        Functions by number; None: those that the name file marks.
+        Names of functions; without any, those that the name file marks.
+
+    Raises
+    ------
+    UsageError
+        The filter, or `interrupts`, names what is not there.
     """
-    tree = call_paths(stream)
-    if interrupts is None:
-        interrupts = marked_interrupts(stream)
-    return apart(tree, interrupts)
+    numbers = {entry.name: number for number, entry in enumerate(stream.functions)}
+    for name in interrupts:
+        if name not in numbers:
+            raise UsageError(f"--irq {name}: no function of the name file")
+    named = frozenset(numbers[name] for name in interrupts) or marked_interrupts(stream)
+    selection = Selection(stream, chosen)
+    tree = kept_paths(stream, selection)
+    outcome, gone = stream.outcome, selection.net
+    if outcome is not None and gone:
+        ledger = outcome.ledger._replace(net=outcome.ledger.net - gone, left_out=gone)
+        stream.outcome = outcome._replace(ledger=ledger)
+    return apart(tree, named)
+
+
+def rest_of(ledger: Ledger) -> list[tuple[str, int]]:
+    """The time of no function that is shown, in ticks: what it is, and how much."""
+    rest = [
+        (IDLE, ledger.idle),
+        (UNATTRIBUTED, ledger.unattributed),
+        (USER, ledger.user),
+        (LEFT_OUT, ledger.left_out),
+    ]
+    return [(label, ticks) for label, ticks in rest if ticks]
 
 
 def marked_interrupts(stream: Stream) -> frozenset[int]:
