@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from kprof.analysis import summarise, timeline
+from kprof.analysis.filters import Filter
 from kprof.analysis.replay import compiled as fast
+from kprof.analysis.selection import filtered_statistics
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import parse_names
@@ -89,3 +91,13 @@ def test_a_numba_that_cannot_be_imported_is_none(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.startswith("4\nthe compiled replay")
+
+
+def test_the_calls_that_a_filter_keeps_are_the_same() -> None:
+    capture = _noise(5, 20_000)
+    chosen = Filter(only=("a",), callers=("c",), hide=("b",), least=30, start=9000)
+    plain, quick = (
+        filtered_statistics(capture, NAMES, lambda _: chosen, fast=fast) for fast in (False, True)
+    )
+    assert plain == quick
+    assert 0 < plain.ledger.net < plain.ledger.left_out

@@ -178,6 +178,8 @@ def test_the_worst_calls_are_the_longest() -> None:
     assert elapsed == sorted(elapsed, reverse=True)
     mine = (lines.calls.function == 2) & ((lines.calls.flags & 12) == 0)
     assert elapsed == sorted(lines.calls.elapsed[mine].tolist(), reverse=True)[:3]
+    net = lines.calls.net[worst_calls(lines, 2, 3, by="net")].tolist()
+    assert net == sorted(lines.calls.net[mine].tolist(), reverse=True)[:3]
 
 
 def test_intervals_pair_each_mark_with_the_next() -> None:

@@ -109,6 +109,13 @@ def test_a_capture_without_events_has_no_parts(tmp_path: Path) -> None:
     assert value["parts"] == []
 
 
+def test_the_worst_by_net_time(dump: Path) -> None:
+    by_net = json.loads(run("report", dump, "--worst", "lanisr", "--by", "net", "--format", "json"))
+    nets = [calls["calls"][0]["net_us"] for calls in by_net["worst"]]
+    assert nets
+    assert nets == sorted(nets, reverse=True)
+
+
 def test_the_worst_in_their_order_as_json(dump: Path) -> None:
     value = json.loads(run("report", dump, "--worst", "lanisr", "--format", "json"))
     assert value["name"] == "lanisr"

@@ -42,11 +42,11 @@ def calls_of(timeline: Timeline, function: int, keep: Mask | None = None) -> NDA
 
 
 def worst_calls(
-    timeline: Timeline, function: int, many: int, keep: Mask | None = None
+    timeline: Timeline, function: int, many: int, keep: Mask | None = None, by: str = "total"
 ) -> NDArray[np.int64]:
-    """The rows of the complete calls with the largest elapsed time, the worst first."""
-    rows = calls_of(timeline, function, keep)
-    order = np.argsort(-timeline.calls.elapsed[rows], kind="stable")
+    """The rows of the complete calls with the most elapsed time, or `by` net, the worst first."""
+    calls, rows = timeline.calls, calls_of(timeline, function, keep)
+    order = np.argsort(-(calls.net if by == "net" else calls.elapsed)[rows], kind="stable")
     return rows[order[:many]]
 
 

@@ -15,6 +15,7 @@ _FOR = {
     "sort": ("-s", (_SUMMARY,)),
     "never": ("--never", (_SUMMARY,)),
     "many": ("-n", ("--worst", "--around")),
+    "by": ("--by", ("--worst",)),
     "irqs": ("--irq", ("--interrupts", _PAGE)),
     "marks": ("--marks", ("--trace", "--slower-than", "--worst", "--around")),
     "diff_with": ("--diff-with", (_PAGE,)),

@@ -18,6 +18,9 @@ from kprof.cli.terminal import look_options
 )
 @click.option("--hist", metavar="FUNC", help="The distribution of a function's times.")
 @click.option("--worst", metavar="FUNC", help="The trace of the slowest calls of a function.")
+@click.option(
+    "--by", type=click.Choice(["total", "net"]), help="What is worst: most total, or most net time."
+)
 @click.option("-n", "many", type=click.IntRange(1), help="How many, or how much around (5).")
 @click.option("--slower-than", metavar="TIME", help="The trace of the calls that took longer.")
 @click.option("--around", metavar="TIME", help="The trace around a time.")

@@ -143,7 +143,7 @@ def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]
     if what == "trace":
         yield from trace_lines(lines, keep)
     elif what == "worst":
-        yield from _worst(lines, subject[0], request.many, keep, units)
+        yield from _worst(lines, request, keep, units)
     elif what == "around":
         yield from trace_lines(lines, *_around(lines, request, keep))
     elif what == "between":
@@ -178,7 +178,8 @@ def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any
 
         return tasks_json(lines, keep)
     if what == "worst":
-        rows = worst_calls(lines, function_number(lines, subject[0]), request.many, keep)
+        number = function_number(lines, subject[0])
+        rows = worst_calls(lines, number, request.many, keep, request.by)
         return {
             "name": subject[0],
             "worst": [trace_json(lines, _inside(lines, row, keep)) for row in rows.tolist()],
@@ -188,8 +189,9 @@ def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any
     return trace_json(lines, keep)
 
 
-def _worst(lines: Timeline, name: str, many: int, keep: Mask | None, units: Units) -> Iterator[str]:
-    rows = worst_calls(lines, function_number(lines, name), many, keep)
+def _worst(lines: Timeline, request: Request, keep: Mask | None, units: Units) -> Iterator[str]:
+    name = request.subject[0]
+    rows = worst_calls(lines, function_number(lines, name), request.many, keep, request.by)
     for place, row in enumerate(rows.tolist()):
         if place:
             yield ""

@@ -20,6 +20,8 @@ class Request:
         The function, the time or the triggers that `what` is about.
     many
         How many calls, or how many events around.
+    by
+        What the worst calls have most of: ``total`` (elapsed) or ``net``.
     slower
         A filter: calls that took longer than this time.
     only, without, callers, hide, depth, least, span, tasks, match
@@ -35,6 +37,7 @@ class Request:
     what: str = "summary"
     subject: tuple[str, ...] = ()
     many: int = 5
+    by: str = "total"
     slower: str | None = None
     form: str = "text"
     only: tuple[str, ...] = ()
