@@ -116,3 +116,12 @@ def test_the_first_lines_come_before_the_capture_is_read() -> None:
     stream = Stream(capture, NAMES, fast=False)
     assert next(trace_text(stream)).startswith("0:000 000 -> a (2 us, 3 total)\n")
     assert stream.outcome is None
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 40))
+def test_any_triggers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(seed, seed + 40):
+        source = random.Random(number)
+        times = np.cumsum([source.randrange(3) for _ in range(600)])
+        tags = [source.choice(TAGS) for _ in range(600)]
+        hold(Capture.from_events(times, tags, CaptureInfo(unwrapped=True)), NAMES, monkeypatch)

@@ -48,7 +48,7 @@ from kprof.report.trace_text import (
     switching,
 )
 
-KEPT = 4
+KEPT = 2
 
 # The figures of a call, a row each; STATE is its flags and these.
 _NET, _ELAPSED, _DEPTH, _STATE = range(4)
