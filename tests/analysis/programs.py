@@ -89,7 +89,9 @@ class Program:
             self.graph[self.own("fork", k)] = []
         self.kinds = {"user": "user", "idle_loop": "idle"}
         self.graph |= {"idle_loop": ["s5", self.switcher], "user": [], "fork_idle": []}
-        self.taken = {"op0", "op1"} | {self.own("main", k) for k in range(options.tasks)}
+        self.taken = {"op0", "op1", "idle_loop"} | {
+            self.own("main", k) for k in range(options.tasks)
+        }
         self.indirect = {"dispatch"}
         if options.assembly:
             self.indirect |= {name.rstrip("$*!") for name in self.switch_names}

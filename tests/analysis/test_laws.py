@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from kprof.analysis import summarise, timeline
 from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN, UNWOUND
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
-from kprof.names import NameFile, parse_names
+from kprof.names import NameFile, parse_names, read_names
+from kprof.names.calls import read_calls
 from kprof.report.choose import report_parts
 from kprof.report.request import Request
 
@@ -181,3 +183,26 @@ def test_a_slice_longer_than_many_blocks_keeps_its_task() -> None:
     assert lines.calls.context[b] == 2
     assert lines.calls.exit[a] == len(tags) - 1
     assert lines.calls.exit[b] == len(sleeps) + 2 + len(work)
+
+
+def test_a_marked_kernel_that_begins_before_the_exit_of_swtch_runs_a_task() -> None:
+    names = parse_names("swtch/2!\na/4\nb/6\ntask/4096@4\n")
+    lines = timeline(Capture.from_events(list(range(7)), [3, 4, 2, 4098, 3, 2, 6]), names)
+    assert [lines.functions[fn].name for fn in lines.calls.function] == [
+        "swtch", "a", "swtch", "swtch", "swtch", "b",
+    ]  # fmt: skip
+    assert lines.calls.context.tolist()[-1] == 0
+    assert lines.calls.parent.tolist()[-1] == -1
+
+
+def test_calls_around_an_orphan_that_a_longjmp_prevents_keep_their_depths(tmp_path: Path) -> None:
+    path = tmp_path / "k.names"
+    path.write_text("a/2\nb/4\nc/6\nirq/22^\n")
+    line = "{}\tk.c:1\t{}\tvoid {}(void)\t{}\t\n"
+    facts = [("a", "", "b c"), ("b", "", "c"), ("c", "i", "a"), ("irq", "", "")]
+    text = "".join(line.format(name, flags, name, calls) for name, flags, calls in facts)
+    path.with_name("k.names.calls").write_text("# kprof calls 1\n" + text)
+    capture = Capture.from_events(list(range(7)), [4, 2, 6, 4, 7, 5, 23])
+    lines = timeline(capture, read_names(path), known=read_calls(path))
+    for depth, parent in zip(lines.calls.depth, lines.calls.parent, strict=True):
+        assert depth == (lines.calls.depth[parent] + 1 if parent >= 0 else 0)

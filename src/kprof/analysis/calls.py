@@ -291,11 +291,23 @@ def _calls(rows: Rows, events: int) -> tuple[Calls, NDArray[np.int64]]:
         net=ended.net.copy(),
         wall=wall,
         part=ended.part.copy(),
-        depth=ended.depth.astype(np.int32),
+        depth=_depths(ended.depth, numbers[ended.parent], lost=not real.all()),
         parent=numbers[ended.parent],
         context=ended.context.astype(np.int32),
         flags=ended.flags.astype(np.uint8),
     ), numbers
+
+
+def _depths(
+    depth: NDArray[np.int64], parent: NDArray[np.int64], *, lost: bool
+) -> NDArray[np.int32]:
+    """How deep each call is; counted again where expected orphans did not come."""
+    if not lost:
+        return depth.astype(np.int32)
+    found: list[int] = []
+    for above in parent.tolist():
+        found.append(found[above] + 1 if above >= 0 else 0)
+    return np.array(found, np.int32)
 
 
 def _marks(rows: Rows, numbers: NDArray[np.int64]) -> Marks:

@@ -73,7 +73,7 @@ def known_calls(knowledge: CallKnowledge, functions: tuple[NameEntry, ...]) -> K
     free = []
     by_pointer = []
     for number, entry in enumerate(functions):
-        plain = entry.modifier is Modifier.FUNCTION and entry.name in facts
+        plain = entry.modifier in (Modifier.FUNCTION, Modifier.IDLE) and entry.name in facts
         if plain and number not in called and entry.name in taken:
             by_pointer.append(number)
         elif not plain or number not in called:

@@ -107,16 +107,19 @@ def survey(capture: Capture, table: TagTable, known: KnownCalls | None = None) -
         stride=0 if known is None else known.stride,
         jumps=bool((role & ROLE_SETJMP).any()),
         marks=marks,
-        starts_in_task=_starts_in_task(first, table),
+        starts_in_task=_starts_in_task(first, table, marks),
     )
 
 
-def _starts_in_task(first: int | None, table: TagTable) -> bool:
+def _starts_in_task(first: int | None, table: TagTable, marks: bool) -> bool:
     """Does a task run up to the first switch, which is of this kind?
 
     A task mark that comes first, in a kernel with other switch functions than a ``*``, was fired by
-    the system context: it had left the task before the capture began.
+    the system context: it had left the task before the capture began. The exit of a ``!`` comes
+    after the mark, in the task.
     """
+    if marks and first == SWTCH_EXIT:
+        return True
     if first == TASK:
         return not (table.role & (ROLE_OUT | ROLE_SWTCH)).any()
     return first not in (SWITCH_IN, SWTCH_EXIT)
