@@ -21,6 +21,7 @@ from kprof.errors import MissingExtraError
 
 WORTH = 3_000_000  # events that pay for importing numba and its cache, about a second
 _WORTH_COMPILING = 30_000_000  # events that pay for compiling, about 10 seconds
+_INDEXES = ("sp", "m", "i")
 _PART = 8192  # events between two tallies: rows of this many stay in the cache
 
 _CALLED = (
@@ -100,18 +101,13 @@ def compiled() -> Compiled:
     from numba.extending import register_jitable
 
     for function in _CALLED:
-        register_jitable(inline="never", **_options())(function)
+        register_jitable(inline="never", **_options(function))(function)
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
     try:
-        entry: Any = numba.njit(cache=True, nogil=True, **_options())
-        return Compiled(
-            step=entry(step),
-            finish=entry(contexts.finish),
-            run=entry(run),
-            decode_records=entry(clock.decode_records),
-            decode_words=entry(clock.decode_words),
-        )
+        entries = (step, contexts.finish, run, clock.decode_records, clock.decode_words)
+        njit: Any = numba.njit
+        return Compiled(*(njit(cache=True, nogil=True, **_options(f))(f) for f in entries))
     finally:
         config.CACHE_DIR = before
 
@@ -125,23 +121,29 @@ def compiled_entry(function: Callable[..., Any], *called: Callable[..., Any]) ->
     from numba.extending import register_jitable
 
     for one in called:
-        register_jitable(inline="never", **_options())(one)
+        register_jitable(inline="never", **_options(one))(one)
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
     try:
-        return numba.njit(cache=True, nogil=True, **_options())(function)
+        return numba.njit(cache=True, nogil=True, **_options(function))(function)
     finally:
         config.CACHE_DIR = before
 
 
-def _options() -> dict[str, Any]:
-    """Arrays are not counted as references: nothing here makes one, and counting takes longer than
-    a switch of contexts. A numba that does not know this private option does count.
-    """
-    from numba.core.compiler import Flags
-    from numba.core.targetconfig import TargetConfig  # noqa: F401
+def _options(function: Callable[..., Any]) -> dict[str, Any]:
+    """How a function is compiled.
 
-    return {"_nrt": False} if hasattr(Flags, "nrt") else {}
+    Indexes are unsigned: then numba does not ask whether one counts from the end. Arrays are not
+    counted as references: nothing here makes one, and counting takes longer than a switch of
+    contexts. A numba that does not know this private option does count.
+    """
+    import numba
+    from numba.core.compiler import Flags
+
+    code = function.__code__
+    own = code.co_varnames[code.co_argcount :]
+    options: dict[str, Any] = {"locals": {n: numba.uint32 for n in _INDEXES if n in own}}
+    return {"_nrt": False, **options} if hasattr(Flags, "nrt") else options
 
 
 def run(

@@ -10,7 +10,6 @@ from kprof.analysis.replay.codes import (
     C_SP,
     C_TASK,
     CALL,
-    CHILD,
     CHILD_SUM,
     FIRST_LOOK,
     FLOOR,
@@ -175,13 +174,13 @@ def step(
 
 
 def _follow(
-    r: Replay, times: Ints, ops: Ints, start: int, stop: int, at: int, detail: bool, m: int,
+    r: Replay, times: Ints, ops: Ints, start: int, stop: int, at: int, detail: bool, made: int,
     room: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Replay calls that begin, and end as the top one of this slice, up to any other event.
 
     Nearly all events are of this kind. The loop is a function of its own so that its few variables
-    stay in the processor's registers.
+    stay in the processor's registers. AWAY and FLAGS of a narrow row are zero before.
     """
     state, frames, rows, nest = r.state, r.frames, r.rows, r.nest
     special = SPECIAL
@@ -191,24 +190,27 @@ def _follow(
     watch = state[WATCH]
     sp = state[SP]
     child = state[CHILD_SUM]
+    m = made
     i = start
-    stop = min(stop, start + max(0, (room - m) // width - 2))
+    stop = min(stop, start + max(0, (room - made) // width - 2))
     for i in range(start, stop):
         op = ops[i]
         if op < 0:
             fn = -1 - op
             if frames[sp] != fn:
                 break
-            elapsed = times[i] - frames[sp + TIME]
+            elapsed = times[i] - frames[sp + 1]
             rows[m] = fn
-            rows[m + R_ELAPSED] = elapsed
-            rows[m + R_NET] = elapsed - child
-            child = frames[sp + CHILD] + elapsed
+            rows[m + 1] = elapsed
+            rows[m + 2] = elapsed - child
+            child = frames[sp + 2] + elapsed
             left = nest[fn] - 1
             nest[fn] = left
-            rows[m + R_AWAY] = 0
-            rows[m + R_FLAGS] = INNER if left else 0
+            if left:
+                rows[m + R_FLAGS] = INNER
             if detail:
+                rows[m + R_AWAY] = 0
+                rows[m + R_FLAGS] = INNER if left else 0
                 rows[m + R_KIND] = LEAVE
                 rows[m + R_ENTRY] = frames[sp + PLACE]
                 rows[m + R_LEAVE] = at + i
@@ -226,8 +228,8 @@ def _follow(
                 break
             sp += frame
             frames[sp] = op
-            frames[sp + TIME] = times[i]
-            frames[sp + CHILD] = child
+            frames[sp + 1] = times[i]
+            frames[sp + 2] = child
             child = 0
             nest[op] += 1
             if detail:

@@ -226,7 +226,10 @@ class Machine:
     def _taken(self, made: int) -> Column:
         width = _WIDE if self._detail else _NARROW
         rows: Any = self.columns.rows
-        return np.array(rows[:made], np.int64).reshape(-1, width)
+        taken = np.array(rows[:made], np.int64).reshape(-1, width)
+        if not self._detail:
+            rows[:made] = self._zeros(made)
+        return taken
 
     def _zeros(self, size: int, value: int = 0) -> Any:
         return np.full(size, value, np.int64) if self._fast else [value] * size

@@ -128,7 +128,10 @@ class Groups:
 
 
 def tally_rows(rows: Ints, made: int, table: NDArray[np.int64]) -> None:
-    """`Tally.add` for compiled code: of the narrow rows that fill `made` integers."""
+    """`Tally.add` for compiled code: of the narrow rows that fill `made` integers.
+
+    Their AWAY and FLAGS are zero afterwards, as the replay wants them.
+    """
     for m in range(0, made, NARROW):
         fn = rows[m + R_FN]
         net = rows[m + R_NET]
@@ -160,3 +163,6 @@ def tally_rows(rows: Ints, made: int, table: NDArray[np.int64]) -> None:
                 table[fn, MOST] = max(table[fn, MOST], net)
             if flags & UNWOUND:
                 table[fn, UNWINDS] += 1
+        if flags:
+            rows[m + R_FLAGS] = 0
+            rows[m + R_AWAY] = 0
