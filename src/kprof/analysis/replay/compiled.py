@@ -39,7 +39,7 @@ _CALLED = (
         "_unwinding", "_explains_by_longjmp", "_exchange", "_spent", "_rebase", "leaves_early",
     )),
     *(getattr(engine, name) for name in (
-        "_follow", "_expected", "_closes_before_mark", "_call", "_caller_below",
+        "_follow", "_follow_wide", "_expected", "_closes_before_mark", "_call", "_caller_below",
         "_leave", "_out", "_in", "_switch_later", "_task_mark", "_mark", "_expect_orphans",
     )),
     step,

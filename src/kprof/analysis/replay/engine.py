@@ -10,6 +10,7 @@ from kprof.analysis.replay.codes import (
     C_SP,
     C_TASK,
     CALL,
+    CHILD,
     CHILD_SUM,
     FIRST_LOOK,
     FLOOR,
@@ -95,7 +96,6 @@ from kprof.analysis.replay.contexts import switch_in, switch_out
 from kprof.analysis.replay.frames import (
     close,
     close_suspended,
-    entered,
     leave_unseen,
     push,
     push_ghost,
@@ -131,7 +131,10 @@ def step(
             if made == NEED_MORE:
                 return i, m, WAITS
             m = made
-        i, m = _follow(r, times, ops, i, stop, at, detail, m, room)
+        if detail:
+            i, m = _follow_wide(r, times, ops, i, stop, at, m, room)
+        else:
+            i, m = _follow(r, times, ops, i, stop, m, room)
         if i == stop:
             break
         if not widen(r, 4) or state[TOP] + REGION > state[SIZE]:
@@ -174,20 +177,18 @@ def step(
 
 
 def _follow(
-    r: Replay, times: Ints, ops: Ints, start: int, stop: int, at: int, detail: bool, made: int,
-    room: int,
-) -> tuple[int, int]:  # fmt: skip
+    r: Replay, times: Ints, ops: Ints, start: int, stop: int, made: int, room: int
+) -> tuple[int, int]:
     """Replay calls that begin, and end as the top one of this slice, up to any other event.
 
     Nearly all events are of this kind. The loop is a function of its own so that its few variables
-    stay in the processor's registers. AWAY and FLAGS of a narrow row are zero before.
+    stay in the processor's registers. AWAY and FLAGS of its narrow rows are zero before.
     """
     state, frames, rows, nest = r.state, r.frames, r.rows, r.nest
-    special = SPECIAL
+    special = SPECIAL if state[WATCH] == 0 else 0  # entries that are watched are left to `_call`
     frame = FRAME
-    width = WIDE if detail else NARROW
+    width = NARROW
     limit = state[LIMIT]
-    watch = state[WATCH]
     sp = state[SP]
     child = state[CHILD_SUM]
     m = made
@@ -208,39 +209,70 @@ def _follow(
             nest[fn] = left
             if left:
                 rows[m + R_FLAGS] = INNER
-            if detail:
-                rows[m + R_AWAY] = 0
-                rows[m + R_FLAGS] = INNER if left else 0
-                rows[m + R_KIND] = LEAVE
-                rows[m + R_ENTRY] = frames[sp + PLACE]
-                rows[m + R_LEAVE] = at + i
-                rows[m + R_PATH] = frames[sp + PATH]
-                rows[m + R_PARENT] = frames[sp - frame + CALL]
-                rows[m + R_DEPTH] = (sp - state[GROUND]) // frame - 1
-                rows[m + R_CONTEXT] = r.contexts[state[SLOT]]
-                rows[m + R_PART] = rows[m + R_NET]
-                rows[m + R_CALL] = frames[sp + CALL]
-                rows[m + R_TIME] = times[i]
             sp -= frame
             m += width
-        elif op < special:
-            if sp >= limit or (watch and not _expected(r, sp, op)):
-                break
+        elif op < special and sp < limit:
             sp += frame
             frames[sp] = op
             frames[sp + 1] = times[i]
             frames[sp + 2] = child
             child = 0
             nest[op] += 1
-            if detail:
-                state[SP] = sp
-                m = entered(r, op, times[i], at + i, m)
         else:
             break
     else:
         i = stop
     state[SP] = sp
     state[CHILD_SUM] = child
+    return i, m
+
+
+def _follow_wide(
+    r: Replay, times: Ints, ops: Ints, start: int, stop: int, at: int, made: int, room: int
+) -> tuple[int, int]:
+    """`_follow` with wide rows, for entries too."""
+    state, frames, rows, nest = r.state, r.frames, r.rows, r.nest
+    watch = state[WATCH]
+    limit = state[LIMIT]
+    context = r.contexts[state[SLOT]]
+    ground = state[GROUND]
+    m = made
+    i = start
+    stop = min(stop, start + max(0, (room - made) // WIDE - 2))
+    for i in range(start, stop):
+        op = ops[i]
+        sp = state[SP]
+        if op < 0:
+            fn = -1 - op
+            if frames[sp] != fn:
+                break
+            elapsed = times[i] - frames[sp + TIME]
+            net = elapsed - state[CHILD_SUM]
+            nest[fn] -= 1
+            rows[m] = fn
+            rows[m + R_ELAPSED] = elapsed
+            rows[m + R_NET] = net
+            rows[m + R_AWAY] = 0
+            rows[m + R_FLAGS] = INNER if nest[fn] else 0
+            rows[m + R_KIND] = LEAVE
+            rows[m + R_ENTRY] = frames[sp + PLACE]
+            rows[m + R_LEAVE] = at + i
+            rows[m + R_PATH] = frames[sp + PATH]
+            rows[m + R_PARENT] = frames[sp - FRAME + CALL]
+            rows[m + R_DEPTH] = (sp - ground) // FRAME - 1
+            rows[m + R_CONTEXT] = context
+            rows[m + R_PART] = net
+            rows[m + R_CALL] = frames[sp + CALL]
+            rows[m + R_TIME] = times[i]
+            state[CHILD_SUM] = frames[sp + CHILD] + elapsed
+            state[SP] = sp - FRAME
+            m += WIDE
+        elif op < SPECIAL and sp < limit and not (watch and not _expected(r, sp, op)):
+            m = push(r, op, times[i], at + i, m, True)
+        else:
+            break
+    else:
+        i = stop
     return i, m
 
 

@@ -7,6 +7,7 @@ functions never return.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ from kprof.analysis.replay.knowledge import KnownCalls
 from kprof.analysis.replay.tags import TAGS, TagTable
 from kprof.capture.model import Capture
 
-SAMPLE = 1 << 22
+SAMPLE = 1 << 20
 _CHUNK = 1 << 16
 _OFTEN = 8  # entries without any exit after which a function is taken not to return
 
@@ -76,7 +77,7 @@ def survey(capture: Capture, table: TagTable, known: KnownCalls | None = None) -
     counts = np.zeros(TAGS, np.int64)
     handlers: set[int] = set()
     first = None
-    for number, (_, tags) in enumerate(capture.chunks(_CHUNK)):
+    for number, tags in enumerate(_tags(capture)):
         sampled = number * _CHUNK < SAMPLE
         if not sampled and (first is not None or not table.switching):
             break
@@ -109,6 +110,16 @@ def survey(capture: Capture, table: TagTable, known: KnownCalls | None = None) -
         marks=marks,
         starts_in_task=_starts_in_task(first, table, marks),
     )
+
+
+def _tags(capture: Capture) -> Iterator[NDArray[np.uint16]]:
+    """The tags of a capture, a part at a time; its times are not decoded."""
+    for start in range(0, capture.events, _CHUNK):
+        part = capture.records[start : start + _CHUNK]
+        if part.dtype == np.uint8:
+            yield (part[:, 3].astype(np.uint16) << 8) | part[:, 4]
+        else:
+            yield part.astype(np.uint16)
 
 
 def _starts_in_task(first: int | None, table: TagTable, marks: bool) -> bool:
