@@ -206,3 +206,13 @@ def test_calls_around_an_orphan_that_a_longjmp_prevents_keep_their_depths(tmp_pa
     lines = timeline(capture, read_names(path), known=read_calls(path))
     for depth, parent in zip(lines.calls.depth, lines.calls.parent, strict=True):
         assert depth == (lines.calls.depth[parent] + 1 if parent >= 0 else 0)
+
+
+def test_a_context_not_seen_before_is_not_taken_for_a_longjmp() -> None:
+    # read > wait > sleep > out is suspended; then `sleep` and `pause` are left, by another task.
+    names = parse_names("read/2\nwait/4\nsleep/6\nout/8$\nin/10*\npause/12\n")
+    tags = [2, 4, 6, 8, 10, 9, 7, 13, 8, 10, 9, 7, 5, 3]
+    lines = timeline(Capture.from_events(list(range(len(tags))), tags), names)
+    read = [lines.functions[fn].name for fn in lines.calls.function].index("read")
+    assert lines.calls.exit_event[read] == len(tags) - 1
+    assert lines.calls.context.max() == 2

@@ -117,7 +117,8 @@ def _tags(capture: Capture) -> Iterator[NDArray[np.uint16]]:
     for start in range(0, capture.events, _CHUNK):
         part = capture.records[start : start + _CHUNK]
         if part.dtype == np.uint8:
-            yield (part[:, 3].astype(np.uint16) << 8) | part[:, 4]
+            high, low = part.view(np.uint8)[:, 3], part.view(np.uint8)[:, 4]
+            yield np.asarray(high.astype(np.int64) << 8 | low, np.uint16)
         else:
             yield part.astype(np.uint16)
 

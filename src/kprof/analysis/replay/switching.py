@@ -349,7 +349,7 @@ def _explains_by_longjmp(r: Replay, slot: int, count: int) -> int:
             while sp > base and _fn(r, sp) != -1 - item:
                 sp -= FRAME
             if sp == base:
-                return hits if k > 0 and hits > 1 else -1
+                return -1
             sp -= FRAME
             hits += 1
         elif r.state[KNOWS]:
