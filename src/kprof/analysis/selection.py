@@ -326,7 +326,7 @@ class _Inlines:
                 into[name] = into.get(name, 0) + n
         mine = np.isin(ended.call, np.fromiter(self._held, np.int64, len(self._held)))
         for call, stays in zip(ended.call[mine].tolist(), keep[mine].tolist(), strict=True):
-            held = self._held.pop(call)
+            held = self._held.pop(call, {})
             for name, n in held.items() if stays else ():
                 self._counts[name] = self._counts.get(name, 0) + n
 
