@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN, UNWOUND
+from kprof.analysis.replay.codes import INNER, LEAVE, OPEN, ORPHAN, UNWOUND
+from kprof.analysis.stream import Stream
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import NameFile, parse_names, read_names
@@ -216,3 +218,19 @@ def test_a_context_not_seen_before_is_not_taken_for_a_longjmp() -> None:
     read = [lines.functions[fn].name for fn in lines.calls.function].index("read")
     assert lines.calls.exit_event[read] == len(tags) - 1
     assert lines.calls.context.max() == 2
+
+
+def test_every_call_ends_once_however_ambiguous_the_switches_are() -> None:
+    kernel = kernel_sim.Kernel(3, "pair", True, 5000)
+    names = parse_names(kernel_sim.name_text("pair"))
+    tags = (kernel.tags * 12)[:60_000]
+    capture = Capture.from_events(list(range(len(tags))), tags)
+    stream = Stream(capture, names)
+    ended = np.concatenate([rows.call[rows.kind == LEAVE] for rows in stream.rows()])
+    assert stream.outcome is not None
+    assert stream.outcome.ambiguous > 100
+    assert len(np.unique(ended)) == len(ended)
+    lines = timeline(capture, names)
+    assert (lines.calls.net >= 0).all()
+    assert (lines.calls.elapsed <= lines.ledger.elapsed).all()
+    assert lines.ledger.elapsed == lines.ledger.net + lines.ledger.idle + lines.ledger.unattributed

@@ -141,7 +141,8 @@ OUT_OF_TURN = 43
 NEW_AT = 44  # switches when a context was last seen for the first time
 ENDING = 45  # a context is taken up only to end its calls
 PART_PLACE = 46  # the event when the last call from before the slice ended, or it began
-STATE_SIZE = 47
+DETAIL = 47  # rows are wide, and calls have paths
+STATE_SIZE = 48
 
 TASK_MODE = 0
 SYSTEM_MODE = 1

@@ -142,7 +142,9 @@ class Machine:
         if len(r.rows) < wanted:  # type: ignore[arg-type]
             self.columns = r = r._replace(rows=self._zeros(wanted + wanted // 4))
         if self._detail:
-            self._make_paths(self[codes.PATHS] + events + codes.MOST_GHOSTS + 2)
+            self._make_paths(
+                self[codes.PATHS] + events + codes.MOST_GHOSTS + self[codes.TOP] // codes.FRAME + 2
+            )
         return len(r.rows)  # type: ignore[arg-type]
 
     def make_frames(self) -> None:
@@ -215,6 +217,7 @@ class Machine:
         state[codes.WATCH] = int(survey.can is not None or never)
         state[codes.FIRST_LOOK] = int(self._switching and survey.can is None)
         state[codes.GHOSTS_DUE] = 1
+        state[codes.DETAIL] = int(self._detail)
         if self._detail:
             self._make_paths(16)
         slot = contexts.new_context(self.columns, 0, codes.NONE, self._detail)

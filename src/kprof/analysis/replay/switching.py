@@ -20,6 +20,7 @@ from kprof.analysis.replay.codes import (
     C_WHEN,
     CERTAIN,
     CHILD,
+    DETAIL,
     FIRST_LOOK,
     FN,
     FRAME,
@@ -36,6 +37,7 @@ from kprof.analysis.replay.codes import (
     NONE,
     OLDEST,
     OUT_OF_TURN,
+    PATH,
     QUEUED,
     ROLE_LONE,
     ROLE_SWITCHES,
@@ -49,6 +51,7 @@ from kprof.analysis.replay.codes import (
     WINDOW,
 )
 from kprof.analysis.replay.columns import Ints, Replay
+from kprof.analysis.replay.frames import path_of
 
 
 def can_call(r: Replay, caller: int, callee: int) -> bool:
@@ -432,6 +435,8 @@ def _exchange(r: Replay, one: int, cut: int, two: int, split: int) -> bool:
     b = contexts[two + C_BASE] + split + FRAME
     above_a = contexts[one + C_SP] + FRAME - a
     above_b = contexts[two + C_SP] + FRAME - b
+    if above_a <= 0 or above_b <= 0:
+        return False
     if a + above_b + FRAME > contexts[one + C_END] or b + above_a + FRAME > contexts[two + C_END]:
         return False
     more = _spent(r, one, a) - _spent(r, two, b)
@@ -456,6 +461,11 @@ def _exchange(r: Replay, one: int, cut: int, two: int, split: int) -> bool:
     contexts[two + C_CHILD] = child
     contexts[one + C_SP] = a + above_b - FRAME
     contexts[two + C_SP] = b + above_a - FRAME
+    if r.state[DETAIL]:
+        for k in range(a, a + above_b, FRAME):
+            frames[k + PATH] = path_of(r, frames[k - FRAME + PATH], _fn(r, k))
+        for k in range(b, b + above_a, FRAME):
+            frames[k + PATH] = path_of(r, frames[k - FRAME + PATH], _fn(r, k))
     return True
 
 
