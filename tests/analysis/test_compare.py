@@ -64,17 +64,15 @@ def test_at_most_one_of_a_hundred_equal_pairs_is_flagged(load: str, runs: int) -
     assert _flagged(LOADS[load], 100, runs, 2) <= 1
 
 
-@pytest.mark.parametrize(
-    "pairs", [4, pytest.param(100, marks=pytest.mark.long)], ids=["few", "many"]
-)
-def test_equal_runs_of_a_hosts_program_are_called_equal(tmp_path: Path, pairs: int) -> None:
+@pytest.mark.long  # the clock of a busy host is not the same from one minute to the next
+def test_equal_runs_of_a_hosts_program_are_called_equal(tmp_path: Path) -> None:
     program = noisy.host_program(tmp_path)
-    singles = noisy.host_runs(program, 2 * pairs)
+    singles = noisy.host_runs(program, 200)
     found = [compare([a], [b]) for a, b in zip(singles[::2], singles[1::2], strict=True)]
-    assert sum(bool(changed_names(one)) for one in found) <= pairs // 100
-    fives = [noisy.host_runs(program, 10, seed) for seed in range(1000, 1000 + pairs // 4 * 10, 10)]
+    assert sum(bool(changed_names(one)) for one in found) <= 1
+    fives = [noisy.host_runs(program, 10, seed) for seed in range(1000, 1250, 10)]
     found = [compare(ten[:5], ten[5:]) for ten in fives]
-    assert sum(bool(changed_names(one)) for one in found) <= pairs // 100
+    assert sum(bool(changed_names(one)) for one in found) <= 1
 
 
 def _found(noise: Noise, pairs: int, seed: int) -> tuple[int, int]:

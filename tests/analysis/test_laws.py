@@ -234,3 +234,12 @@ def test_every_call_ends_once_however_ambiguous_the_switches_are() -> None:
     assert (lines.calls.net >= 0).all()
     assert (lines.calls.elapsed <= lines.ledger.elapsed).all()
     assert lines.ledger.elapsed == lines.ledger.net + lines.ledger.idle + lines.ledger.unattributed
+
+
+def test_a_switch_is_not_ambiguous_where_no_task_waits() -> None:
+    names = parse_names("a/2\nout/8$\nin/10*\n")
+    first = Capture.from_events([0, 1], [10, 11])
+    assert summarise(first, names).anomalies.ambiguous_switches == 0
+    # A task waits, and the slice ends before it shows anything.
+    waiting = Capture.from_events([0, 1, 2, 3, 4, 5], [2, 8, 10, 9, 8, 10])
+    assert summarise(waiting, names).anomalies.ambiguous_switches == 1

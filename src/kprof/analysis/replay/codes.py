@@ -158,7 +158,6 @@ REGION = 32 * FRAME  # frames of a new context
 MOST_GHOSTS = 96
 MOST_ITEMS = 64  # calls and exits at the base of a slice that are compared with a stack
 LEARNING = 256  # slices in which a context's calls are remembered
-DEEP = 1 << 12
 ANY = 0xFFFFF  # any function, among what was seen
 LIKELY = 20.0  # so much likelier than the one suspended longest must a task be to be taken
 CERTAIN = 1000.0  # and so much likelier than every other not to be ambiguous

@@ -185,10 +185,11 @@ def _follow(
     stay in the processor's registers. AWAY and FLAGS of its narrow rows are zero before.
     """
     state, frames, rows, nest = r.state, r.frames, r.rows, r.nest
-    special = SPECIAL if state[WATCH] == 0 else 0  # entries that are watched are left to `_call`
+    special = SPECIAL
     frame = FRAME
     width = NARROW
     limit = state[LIMIT]
+    watch = state[WATCH]
     sp = state[SP]
     child = state[CHILD_SUM]
     m = made
@@ -200,22 +201,22 @@ def _follow(
             fn = -1 - op
             if frames[sp] != fn:
                 break
-            elapsed = times[i] - frames[sp + 1]
+            elapsed = times[i] - frames[sp + TIME]
             rows[m] = fn
-            rows[m + 1] = elapsed
-            rows[m + 2] = elapsed - child
-            child = frames[sp + 2] + elapsed
+            rows[m + R_ELAPSED] = elapsed
+            rows[m + R_NET] = elapsed - child
+            child = frames[sp + CHILD] + elapsed
             left = nest[fn] - 1
             nest[fn] = left
             if left:
                 rows[m + R_FLAGS] = INNER
             sp -= frame
             m += width
-        elif op < special and sp < limit:
+        elif op < special and sp < limit and not (watch and not _expected(r, sp, op)):
             sp += frame
             frames[sp] = op
-            frames[sp + 1] = times[i]
-            frames[sp + 2] = child
+            frames[sp + TIME] = times[i]
+            frames[sp + CHILD] = child
             child = 0
             nest[op] += 1
         else:

@@ -215,7 +215,7 @@ class Machine:
         state[codes.MARKS] = int(survey.marks)
         never = bool((survey.role & codes.ROLE_NEVER).any())
         state[codes.WATCH] = int(survey.can is not None or never)
-        state[codes.FIRST_LOOK] = int(self._switching and survey.can is None)
+        state[codes.FIRST_LOOK] = int(self._switching and survey.can is None and not survey.marks)
         state[codes.GHOSTS_DUE] = 1
         state[codes.DETAIL] = int(self._detail)
         if self._detail:

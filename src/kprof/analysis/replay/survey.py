@@ -75,6 +75,8 @@ class Survey:
 def survey(capture: Capture, table: TagTable, known: KnownCalls | None = None) -> Survey:
     """Look at the beginning of a capture."""
     counts = np.zeros(TAGS, np.int64)
+    kinds = _kinds(table.ops)
+    switching = kinds >= SWITCH_OUT
     handlers: set[int] = set()
     first = None
     for number, tags in enumerate(_tags(capture)):
@@ -86,17 +88,16 @@ def survey(capture: Capture, table: TagTable, known: KnownCalls | None = None) -
             if known is not None and len(known.by_pointer):
                 handlers |= _handlers(table.ops[tags], known)
         if first is None and table.switching:
-            kinds = _kinds(table.ops[tags])
-            switches = np.flatnonzero(kinds >= SWITCH_OUT)
-            if len(switches):
-                first = int(kinds[switches[0]])
+            switches = switching[tags]
+            if switches.any():
+                first = int(kinds[tags[np.argmax(switches)]])
     role = table.role.copy()
     role[_without_exit(table, counts)] |= ROLE_LONE
     far = (role & ROLE_SWTCH) != 0
     if not (role & ROLE_OUT).any():
         far |= (role & ROLE_IN) != 0
     role[far] |= ROLE_FAR
-    marks = bool((counts[_kinds(table.ops) == TASK] > 0).any())
+    marks = bool((counts[kinds == TASK] > 0).any())
     if known is None:
         role[_never_return(table, counts)] |= ROLE_NEVER
     else:

@@ -109,10 +109,11 @@ def choose(r: Replay, ops: Ints, i: int, stop: int, last: bool, first: int, skip
             elif likely > second:
                 second = likely
         slot = contexts[slot + C_NEXT]
-    if count == (1 if first >= 0 else 0):
+    silent = count == (1 if first >= 0 else 0)
+    if silent and state[QUEUED] > 0:
         state[AMBIGUOUS] += 1  # nothing of the slice tells whose it is
     if many == 0:
-        return _unwinding(r, count, exits, ended)
+        return NONE if silent else _unwinding(r, count, exits, ended)
     in_turn = (state[IN_TURN] + 1.0) / (state[OUT_OF_TURN] + 1.0)
     if many == 1 and state[QUEUED] > 1:
         if best == state[OLDEST]:
@@ -124,7 +125,7 @@ def choose(r: Replay, ops: Ints, i: int, stop: int, last: bool, first: int, skip
         second = likeliest
         likeliest = first_one
     certain = many == 1 or likeliest > CERTAIN * second
-    if not certain and count > (1 if first >= 0 else 0):
+    if not certain and not silent:
         state[AMBIGUOUS] += 1
     contexts[best + C_CUT] = NONE if certain else _cut(r, best, count)
     if not state[KNOWS] and contexts[best + C_SLICES] < LEARNING:
