@@ -125,7 +125,7 @@ def test_a_simulated_kernel(style: str, block: int, monkeypatch: pytest.MonkeyPa
 def test_an_orphan_of_a_longer_slice_than_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins where it ends; nesting and the rows stay right."""
     monkeypatch.setattr(stream, "BLOCK", 4)
-    monkeypatch.setattr("kprof.analysis.replay.engine.WINDOW", 8)
+    monkeypatch.setattr("kprof.analysis.replay.orphans.WINDOW", 8)
     one = sample(range(61), [1026, 1027] * 30 + [1025], NAMES)
     check_steps(one)
     orphan = one.stream().functions.index(one.names.get("a"))

@@ -1,9 +1,11 @@
 """The replay: events in order -> calls. The one place that knows what events mean.
 
-The modules that hold its rules (`engine`, `frames`, `contexts`, `switching`) are written in the
-part of Python that runs on plain lists and, unchanged, compiled by numba on arrays
-(`compiled`): flat integer columns (`columns`) instead of objects, constants (`codes`) instead of
-enums. `machine` feeds them a capture block by block.
+The modules that hold its rules are written in the part of Python that runs on plain lists and,
+unchanged, compiled by numba on arrays (`compiled`): flat integer columns (`columns`) instead of
+objects, constants (`codes`) instead of enums. `engine` takes the events one at a time, `nested` the
+plain ones, `frames` has the stacks, `orphans` what was not seen entering, `contexts` who runs and
+who waits, `switching` which task a switch resumes (by `lookahead`, `candidates`, `habits` and
+`mixups`). `machine` feeds them a capture block by block.
 
 An event is a time (ticks since the first event) and an *op*, made from its tag by `tags`. A call's
 net time is its elapsed time less that of the calls inside it, so only the exit of a call costs

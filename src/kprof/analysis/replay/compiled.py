@@ -1,7 +1,7 @@
 """The replay compiled by numba (extra ``fast``): the same functions, on arrays.
 
 numba compiles a function at its first call. The rules of the replay are given to it as they stand:
-`step` and `finish` as entry points, the functions that these call by ``register_jitable``, so
+`step` and `finish` as entry points, the functions of their modules by ``register_jitable``, so
 nothing is written twice. What is only here is the way of a summary: decoding, replay and tally of a
 part of the capture small enough to stay in the processor's cache.
 """
@@ -12,9 +12,22 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from kprof.analysis.replay import clock, contexts, engine, frames, switching
+from kprof.analysis.replay import (
+    candidates,
+    clock,
+    contexts,
+    engine,
+    frames,
+    habits,
+    lookahead,
+    mixups,
+    nested,
+    orphans,
+    switching,
+)
 from kprof.analysis.replay.engine import step
 from kprof.analysis.replay.tally import tally_rows
 from kprof.errors import MissingExtraError
@@ -24,27 +37,15 @@ _WORTH_COMPILING = 30_000_000  # events that pay for compiling, about 10 seconds
 _INDEXES = ("sp", "m", "i")
 _PART = 8192  # events between two tallies: rows of this many stay in the cache
 
-_CALLED = (
-    *(getattr(frames, name) for name in (
-        "path_of", "widen", "push", "entered", "left", "owned", "close", "close_lone",
-        "close_suspended", "push_ghost", "pop_ghost", "leave_unseen", "drop_ghosts",
-    )),
-    *(getattr(contexts, name) for name in (
-        "account_base", "new_context", "park", "_lift_ghosts", "take_up", "enqueue", "dequeue",
-        "switch_out", "switch_in", "give_up", "open_rows",
-    )),
-    *(getattr(switching, name) for name in (
-        "can_call", "_fn", "choose", "learn_new", "look_first", "_read_slice", "_explains",
-        "_count", "_spot", "_remember", "_likelihood", "_learn", "_cut", "_mend", "_joint",
-        "_unwinding", "_explains_by_longjmp", "_exchange", "_spent", "_rebase", "leaves_early",
-    )),
-    *(getattr(engine, name) for name in (
-        "_follow", "_follow_wide", "_expected", "_closes_before_mark", "_call", "_caller_below",
-        "_leave", "_out", "_in", "_switch_later", "_task_mark", "_mark", "_expect_orphans",
-    )),
-    step,
-    tally_rows,
+_RULES = (
+    frames, orphans, nested, contexts, lookahead, candidates, habits, mixups, switching, engine,
 )  # fmt: skip
+
+
+def _functions(module: ModuleType) -> list[Callable[..., Any]]:
+    """The functions that a module defines."""
+    found = (f for f in vars(module).values() if isinstance(f, FunctionType))
+    return [f for f in found if f.__module__ == module.__name__]
 
 
 class Compiled(NamedTuple):
@@ -100,7 +101,8 @@ def compiled() -> Compiled:
     import numba
     from numba.extending import register_jitable
 
-    for function in _CALLED:
+    called = [f for module in _RULES for f in _functions(module)]
+    for function in (*called, tally_rows):
         register_jitable(inline="never", **_options(function))(function)
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())

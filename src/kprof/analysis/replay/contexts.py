@@ -68,7 +68,8 @@ from kprof.analysis.replay.codes import (
     WIDE,
 )
 from kprof.analysis.replay.columns import Replay
-from kprof.analysis.replay.frames import close, close_lone, drop_ghosts, path_of
+from kprof.analysis.replay.frames import close, close_lone, path_of
+from kprof.analysis.replay.orphans import drop_ghosts, lift_ghosts
 
 
 def account_base(r: Replay, now: int) -> None:
@@ -128,7 +129,7 @@ def park(r: Replay, now: int, place: int, m: int, detail: bool) -> int:
     """Put the stack of the running context away. Returns where the next row goes."""
     state, contexts, frames = r.state, r.contexts, r.frames
     if detail and state[FLOOR] > state[GROUND]:
-        m = _lift_ghosts(r, now, place, m)
+        m = lift_ghosts(r, now, place, m)
     account_base(r, now)
     slot = state[SLOT]
     away = contexts[slot + C_AWAY]
@@ -143,19 +144,6 @@ def park(r: Replay, now: int, place: int, m: int, detail: bool) -> int:
     contexts[slot + C_CHILD] = state[CHILD_SUM]
     contexts[slot + C_WHEN] = now
     contexts[slot + C_SLICES] += 1
-    return m
-
-
-def _lift_ghosts(r: Replay, now: int, place: int, m: int) -> int:
-    """Take the orphans whose exits have not come out from under the calls above them."""
-    state, frames = r.state, r.frames
-    count = state[FLOOR] - state[GROUND]
-    calls = state[SP] - state[FLOOR]
-    state[SP] = state[FLOOR]
-    m = drop_ghosts(r, now, place, m)
-    for k in range(state[GROUND] + FRAME, state[GROUND] + FRAME + calls):
-        frames[k] = frames[k + count]
-    state[SP] = state[GROUND] + calls
     return m
 
 

@@ -10,8 +10,6 @@ from kprof.analysis.replay.codes import (
     C_SP,
     C_TASK,
     CALL,
-    CHILD,
-    CHILD_SUM,
     FIRST_LOOK,
     FLOOR,
     FN,
@@ -20,13 +18,10 @@ from kprof.analysis.replay.codes import (
     GROUND,
     GUARDED,
     INLINE,
-    INNER,
     JUMPS,
     KINDS,
     KNOWS,
     LAST,
-    LEAVE,
-    LIMIT,
     LOW,
     MARK,
     MARK_IN,
@@ -35,18 +30,13 @@ from kprof.analysis.replay.codes import (
     MARKS,
     MODE,
     MOST_GHOSTS,
-    MOST_ITEMS,
-    NARROW,
     NEED_MORE,
     NEWEST,
     NONE,
-    PART_PLACE,
-    PART_TIME,
     PATH,
     PENDING,
     PENDING_SLOT,
     PENDING_SP,
-    PLACE,
     R_AWAY,
     R_CALL,
     R_CONTEXT,
@@ -64,10 +54,8 @@ from kprof.analysis.replay.codes import (
     R_TIME,
     REGION,
     RESTARTS,
-    ROLE_FAR,
     ROLE_IN,
     ROLE_LONE,
-    ROLE_NEVER,
     ROLE_SETJMP,
     SIZE,
     SLICE_TIME,
@@ -89,19 +77,21 @@ from kprof.analysis.replay.codes import (
     UNWOUND,
     WATCH,
     WIDE,
-    WINDOW,
 )
 from kprof.analysis.replay.columns import Ints, Replay
 from kprof.analysis.replay.contexts import switch_in, switch_out
 from kprof.analysis.replay.frames import (
+    can_call,
     close,
     close_suspended,
-    leave_unseen,
+    closes_before_mark,
     push,
-    push_ghost,
     widen,
 )
-from kprof.analysis.replay.switching import can_call, choose, learn_new, leaves_early, look_first
+from kprof.analysis.replay.lookahead import leaves_early
+from kprof.analysis.replay.nested import expected, follow, follow_wide
+from kprof.analysis.replay.orphans import expect_orphans, leave_unseen
+from kprof.analysis.replay.switching import choose, learn_new, look_first
 
 WAITS = 1
 """`step` stopped at an event that later events decide."""
@@ -127,14 +117,14 @@ def step(
         if state[GHOSTS_DUE] and detail:
             if not widen(r, MOST_GHOSTS) or m + 2 * WIDE * MOST_GHOSTS > room:
                 return i, m, FULL
-            made = _expect_orphans(r, ops, i, end, last, m)
+            made = expect_orphans(r, ops, i, end, last, m)
             if made == NEED_MORE:
                 return i, m, WAITS
             m = made
         if detail:
-            i, m = _follow_wide(r, times, ops, i, stop, at, m, room)
+            i, m = follow_wide(r, times, ops, i, stop, at, m, room)
         else:
-            i, m = _follow(r, times, ops, i, stop, m, room)
+            i, m = follow(r, times, ops, i, stop, m, room)
         if i == stop:
             break
         if not widen(r, 4) or state[TOP] + REGION > state[SIZE]:
@@ -176,123 +166,11 @@ def step(
     return i, m, 0
 
 
-def _follow(
-    r: Replay, times: Ints, ops: Ints, start: int, stop: int, made: int, room: int
-) -> tuple[int, int]:
-    """Replay calls that begin, and end as the top one of this slice, up to any other event.
-
-    Nearly all events are of this kind. The loop is a function of its own so that its few variables
-    stay in the processor's registers. AWAY and FLAGS of its narrow rows are zero before.
-    """
-    state, frames, rows, nest = r.state, r.frames, r.rows, r.nest
-    special = SPECIAL
-    frame = FRAME
-    width = NARROW
-    limit = state[LIMIT]
-    watch = state[WATCH]
-    sp = state[SP]
-    child = state[CHILD_SUM]
-    m = made
-    i = start
-    stop = min(stop, start + max(0, (room - made) // width - 2))
-    for i in range(start, stop):
-        op = ops[i]
-        if op < 0:
-            fn = -1 - op
-            if frames[sp] != fn:
-                break
-            elapsed = times[i] - frames[sp + TIME]
-            rows[m] = fn
-            rows[m + R_ELAPSED] = elapsed
-            rows[m + R_NET] = elapsed - child
-            child = frames[sp + CHILD] + elapsed
-            left = nest[fn] - 1
-            nest[fn] = left
-            if left:
-                rows[m + R_FLAGS] = INNER
-            sp -= frame
-            m += width
-        elif op < special and sp < limit and not (watch and not _expected(r, sp, op)):
-            sp += frame
-            frames[sp] = op
-            frames[sp + TIME] = times[i]
-            frames[sp + CHILD] = child
-            child = 0
-            nest[op] += 1
-        else:
-            break
-    else:
-        i = stop
-    state[SP] = sp
-    state[CHILD_SUM] = child
-    return i, m
-
-
-def _follow_wide(
-    r: Replay, times: Ints, ops: Ints, start: int, stop: int, at: int, made: int, room: int
-) -> tuple[int, int]:
-    """`_follow` with wide rows, for entries too."""
-    state, frames, rows, nest = r.state, r.frames, r.rows, r.nest
-    watch = state[WATCH]
-    limit = state[LIMIT]
-    context = r.contexts[state[SLOT]]
-    ground = state[GROUND]
-    m = made
-    i = start
-    stop = min(stop, start + max(0, (room - made) // WIDE - 2))
-    for i in range(start, stop):
-        op = ops[i]
-        sp = state[SP]
-        if op < 0:
-            fn = -1 - op
-            if frames[sp] != fn:
-                break
-            elapsed = times[i] - frames[sp + TIME]
-            net = elapsed - state[CHILD_SUM]
-            nest[fn] -= 1
-            rows[m] = fn
-            rows[m + R_ELAPSED] = elapsed
-            rows[m + R_NET] = net
-            rows[m + R_AWAY] = 0
-            rows[m + R_FLAGS] = INNER if nest[fn] else 0
-            rows[m + R_KIND] = LEAVE
-            rows[m + R_ENTRY] = frames[sp + PLACE]
-            rows[m + R_LEAVE] = at + i
-            rows[m + R_PATH] = frames[sp + PATH]
-            rows[m + R_PARENT] = frames[sp - FRAME + CALL]
-            rows[m + R_DEPTH] = (sp - ground) // FRAME - 1
-            rows[m + R_CONTEXT] = context
-            rows[m + R_PART] = net
-            rows[m + R_CALL] = frames[sp + CALL]
-            rows[m + R_TIME] = times[i]
-            state[CHILD_SUM] = frames[sp + CHILD] + elapsed
-            state[SP] = sp - FRAME
-            m += WIDE
-        elif op < SPECIAL and sp < limit and not (watch and not _expected(r, sp, op)):
-            m = push(r, op, times[i], at + i, m, True)
-        else:
-            break
-    else:
-        i = stop
-    return i, m
-
-
-def _expected(r: Replay, sp: int, op: int) -> bool:
-    """Can function `op` be called by the one on top, or has a longjmp come between?"""
-    state = r.state
-    if sp == state[GROUND]:
-        return True
-    caller = r.frames[sp + FN] & (MARK - 1)
-    if state[KNOWS]:
-        return can_call(r, caller, op)
-    return caller == op or r.role[caller] & ROLE_NEVER == 0 or r.nest[op] == 0
-
-
 def _call(r: Replay, fn: int, now: int, place: int, m: int, detail: bool) -> int:
     """An entry; where the function on top cannot call it, a longjmp has ended that one."""
     state = r.state
     sp = state[SP]
-    if state[WATCH] and sp > state[FLOOR] and not _expected(r, sp, fn):
+    if state[WATCH] and sp > state[FLOOR] and not expected(r, sp, fn):
         caller = _caller_below(r, fn)
         if caller >= 0:
             state[RESTARTS] += 1
@@ -327,7 +205,7 @@ def _caller_below(r: Replay, fn: int) -> int:
 def _leave(r: Replay, fn: int, now: int, place: int, m: int, detail: bool) -> int:
     """An exit that does not simply close the top call of this slice."""
     state, frames = r.state, r.frames
-    if _closes_before_mark(r, fn, state[SP] == state[FLOOR]):
+    if closes_before_mark(r, fn, state[SP] == state[FLOOR]):
         last = state[LAST]
         state[LAST] = NONE
         return close_suspended(r, last, now, place, m, detail)
@@ -369,18 +247,6 @@ def _leave(r: Replay, fn: int, now: int, place: int, m: int, detail: bool) -> in
         if detail:
             m = _mark(r, MARK_IN, fn, state[SP], now, place, m)
     return m
-
-
-def _closes_before_mark(r: Replay, fn: int, at_base: bool) -> bool:
-    """Is an exit that of the call which fired the last task mark, in the context that it left?"""
-    state, frames = r.state, r.frames
-    last = state[LAST]
-    if last < 0 or (at_base and r.role[fn] & ROLE_FAR):
-        return False
-    if not at_base and frames[state[SP] + FN] & (MARK - 1) == fn:
-        return False
-    top = r.contexts[last + C_SP]
-    return top > r.contexts[last + C_BASE] and frames[top + FN] & (MARK - 1) == fn
 
 
 def _out(
@@ -496,65 +362,3 @@ def _mark(r: Replay, kind: int, name: int, sp: int, now: int, place: int, m: int
     rows[m + R_CALL] = NONE
     rows[m + R_TIME] = now
     return m + WIDE
-
-
-def _expect_orphans(r: Replay, ops: Ints, i: int, stop: int, last: bool, m: int) -> int:
-    """Read ahead to the end of the slice for exits at the base: their calls stand from here on.
-
-    Returns where the next row goes, or NEED_MORE.
-    """
-    state, items, inside = r.state, r.items, r.inside
-    count = 0
-    depth = 0
-    marked = True
-    more = False
-    j = i
-    while count < MOST_GHOSTS and j - i < WINDOW:
-        if j >= stop:
-            more = not last
-            break
-        op = ops[j]
-        j += 1
-        fn = op
-        if op >= SPECIAL:
-            kind = (op - SPECIAL) & (KINDS - 1)
-            fn = (op - SPECIAL) // KINDS
-            system = state[MODE] == SYSTEM_MODE
-            if kind == SWTCH_EXIT and (not system or r.nest[fn] + r.delta[fn] > 0):
-                op = -1 - fn
-            elif system and kind in (SWITCH_OUT, SWTCH_ENTRY):
-                kind = GUARDED  # in the system context it is a call as any other
-            elif kind >= SWITCH_OUT:
-                break
-            elif kind != GUARDED:
-                continue
-        if op >= 0:
-            depth += 1
-            if depth < 4 * MOST_ITEMS:
-                inside[depth] = fn
-                r.delta[fn] += 1
-            continue
-        fn = -1 - op
-        if r.delta[fn] > 0:
-            depth = min(depth, 4 * MOST_ITEMS - 1)
-            closed = -1
-            while closed != fn:
-                closed = inside[depth]
-                r.delta[closed] -= 1
-                depth -= 1
-        elif depth >= 4 * MOST_ITEMS:
-            depth -= 1
-        elif depth == 0:
-            if marked and _closes_before_mark(r, fn, True):
-                marked = False
-            else:
-                items[count] = fn
-                count += 1
-    for k in range(1, min(depth, 4 * MOST_ITEMS - 1) + 1):
-        r.delta[inside[k]] -= 1
-    if more:
-        return NEED_MORE
-    state[GHOSTS_DUE] = 0
-    for k in range(count - 1, -1, -1):
-        m = push_ghost(r, items[k], state[PART_TIME], state[PART_PLACE], m)
-    return m

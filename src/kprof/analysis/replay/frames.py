@@ -22,18 +22,16 @@ from kprof.analysis.replay.codes import (
     FLOOR,
     FN,
     FRAME,
-    GHOST,
     GROUND,
     IDLE,
     INNER,
+    LAST,
     LEAVE,
     LIMIT,
-    LOST,
     LOW,
     MARK,
     NARROW,
     NUMBER,
-    ORPHAN,
     PART_CHILD,
     PART_PLACE,
     PART_TIME,
@@ -57,6 +55,7 @@ from kprof.analysis.replay.codes import (
     R_PATH,
     R_TIME,
     RESUMED,
+    ROLE_FAR,
     ROLE_IDLE,
     ROLE_USER,
     SIZE,
@@ -69,6 +68,16 @@ from kprof.analysis.replay.codes import (
     WIDE,
 )
 from kprof.analysis.replay.columns import Replay
+
+
+def function_at(r: Replay, sp: int) -> int:
+    """The function of a frame."""
+    return r.frames[sp + FN] & (MARK - 1)
+
+
+def can_call(r: Replay, caller: int, callee: int) -> bool:
+    """Can `callee` run directly above `caller`, by what is known of the program?"""
+    return (r.can[caller * r.stride + (callee >> 3)] >> (callee & 7)) & 1 != 0
 
 
 def path_of(r: Replay, above: int, code: int) -> int:
@@ -274,63 +283,13 @@ def close_suspended(r: Replay, slot: int, now: int, place: int, m: int, detail: 
     return m + WIDE
 
 
-def push_ghost(r: Replay, fn: int, now: int, place: int, m: int) -> int:
-    """Begin an orphan, whose exit a look ahead has seen; only its place in the stack counts."""
+def closes_before_mark(r: Replay, fn: int, at_base: bool) -> bool:
+    """Is an exit that of the call which fired the last task mark, in the context that it left?"""
     state, frames = r.state, r.frames
-    sp = state[SP] + FRAME
-    frames[sp + FN] = fn | GHOST
-    state[SP] = sp
-    state[FLOOR] = sp
-    state[LOW] = sp
-    return entered(r, fn, now, place, m)
-
-
-def pop_ghost(r: Replay, flags: int, elapsed: int, net: int, now: int, place: int, m: int) -> int:
-    """End the orphan on top."""
-    state, frames, rows = r.state, r.frames, r.rows
-    sp = state[SP]
-    rows[m + R_FN] = frames[sp + FN] & (MARK - 1)
-    rows[m + R_ELAPSED] = elapsed
-    rows[m + R_NET] = net
-    rows[m + R_AWAY] = 0
-    rows[m + R_FLAGS] = flags
-    left(r, sp, state[GROUND], state[SLOT], now, place, net, m)
-    state[SP] = sp - FRAME
-    state[FLOOR] = sp - FRAME
-    state[LOW] = sp - FRAME
-    return m + WIDE
-
-
-def leave_unseen(r: Replay, fn: int, now: int, place: int, m: int, detail: bool) -> int:
-    """An exit that closes no call of the running context that was seen entering."""
-    state, frames, rows = r.state, r.frames, r.rows
-    sp = state[SP]
-    elapsed = 0
-    net = 0
-    if sp == state[FLOOR]:
-        span = now - frames[state[GROUND] + TIME]
-        elapsed = now - state[SLICE_TIME]
-        net = owned(r, fn, span - state[CHILD_SUM])
-        state[CHILD_SUM] = span
-    if not detail:
-        rows[m + R_FN] = fn
-        rows[m + R_ELAPSED] = elapsed
-        rows[m + R_NET] = net
-        rows[m + R_AWAY] = 0
-        rows[m + R_FLAGS] = ORPHAN
-        return m + NARROW
-    if sp == state[FLOOR] and frames[sp + FN] == fn | GHOST:
-        return pop_ghost(r, ORPHAN, elapsed, net, now, place, m)
-    floor, low = state[FLOOR], state[LOW]
-    m = push_ghost(r, fn, now, place, m)
-    m = pop_ghost(r, ORPHAN, elapsed, net, now, place, m)
-    state[FLOOR] = floor
-    state[LOW] = low
-    return m
-
-
-def drop_ghosts(r: Replay, now: int, place: int, m: int) -> int:
-    """End the orphans whose exits did not come after all; called with no call open above them."""
-    while r.state[FLOOR] > r.state[GROUND]:
-        m = pop_ghost(r, ORPHAN | LOST, 0, 0, now, place, m)
-    return m
+    last = state[LAST]
+    if last < 0 or (at_base and r.role[fn] & ROLE_FAR):
+        return False
+    if not at_base and frames[state[SP] + FN] & (MARK - 1) == fn:
+        return False
+    top = r.contexts[last + C_SP]
+    return top > r.contexts[last + C_BASE] and frames[top + FN] & (MARK - 1) == fn
