@@ -3,16 +3,14 @@
 `kprof.load` and `kprof.Run` are those of `kprof.api`, imported when they are first used.
 """
 
-from __future__ import annotations
-
-TYPE_CHECKING = False  # without `typing`, whose import takes long enough to be interrupted
+TYPE_CHECKING = False  # imports nothing: a Ctrl-C here would print a traceback
 if TYPE_CHECKING:
     from typing import Any
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in ("Run", "load"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

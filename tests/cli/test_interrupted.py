@@ -13,17 +13,19 @@ from kprof.capture import write_capture
 
 # Sends SIGINT to itself when the module that is named is first looked for.
 PROGRAM = """
-import os, signal, sys
+import os, sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == wanted:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), 2)
 wanted = sys.argv.pop(1)
 sys.meta_path.insert(0, Finder())
 from kprof.__main__ import main
 main()
 """
 MODULES = [
+    "signal",
+    "enum",
     "kprof.cli",
     "kprof.cli.main",
     "click",
