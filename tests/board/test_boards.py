@@ -19,6 +19,7 @@ from kprof.board.board import Board
 from kprof.board.cpu import KINDS
 from kprof.board.description import Description, built_in, find_board, parse_board
 from kprof.board.elf import KernelImage, load_kernel
+from kprof.board.md20 import with_ram
 from kprof.board.profiler import Switch
 from kprof.board.pty import Pty
 from kprof.board.session import Plan, Session
@@ -295,3 +296,17 @@ def test_a_16550() -> None:
     assert chip.read(2, 18 * byte) == 2
     assert not chip.irq(18 * byte)
     assert chip.read(2, 18 * byte) == 1
+
+
+def test_a_ram_of_another_size() -> None:
+    board = find_board("md20")
+    assert [one.bytes for one in with_ram(board, 2 << 20).ram] == [2 << 20]
+    assert with_ram(board, 3 << 20).ethernet == board.ethernet
+    for size, what in (
+        (3 << 20 | 0x10000, "below 0x400000, where the UART duart"),
+        (1000, "multiple of 64 KB"),
+        (0, "multiple of 64 KB"),
+        (1 << 40, "expected 3145728 bytes at most"),
+    ):
+        with pytest.raises(BoardError, match=what):
+            with_ram(board, size)

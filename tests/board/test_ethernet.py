@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kprof.board.ethernet import FRAME_AT, RX_SLOTS, SLOT_BYTES, Ethernet
-from kprof.board.traffic import data_stream, internet_checksum, tcp_frame
+from kprof.board.frames import internet_checksum
+from kprof.board.traffic import data_stream, tcp_frame
 
 HZ = 20_000_000
 RUN, INTEN, RX, TX, MISSED = 1, 2, 0x100, 0x200, 0x400

@@ -17,7 +17,7 @@ from kprof.analysis import summarise
 from kprof.board.minikernel import ready_built
 from kprof.capture.open import open_capture
 from kprof.cli.sim import command
-from kprof.errors import UsageError
+from kprof.errors import BoardError, UsageError
 from kprof.names import read_names
 from kprof.upload import UploadOptions, fetch
 from kprof.upload.host import HostOptions
@@ -52,6 +52,21 @@ def test_fewer_events_and_less_time(tmp_path: Path) -> None:
     assert "it holds fewer than 16384 events" in result.stderr
     elapsed = summarise(open_capture(dump), read_names(ready_built()[1])).ledger.elapsed
     assert 35_000 < elapsed < 51_000
+
+
+def test_what_is_on_the_ethernet(tmp_path: Path) -> None:
+    dump = str(tmp_path / "dump.bin")
+    brief = ("--dump", dump, "-f", "--seconds", "0.4")
+    result = sim(*brief, "--traffic", "tcp", "--ram", "1536k")
+    assert result.exit_code == 0, result.exception
+    assert "the TCP peer: 0 connections, 0 bytes acknowledged" in result.stderr
+    asked = summarise(open_capture(dump), read_names(ready_built()[1]))
+    assert "lanisr" in {one.entry.name for one in asked.functions if one.calls}
+    sim(*brief, "--traffic", "none")
+    nothing = summarise(open_capture(dump), read_names(ready_built()[1]))
+    assert "lanisr" not in {one.entry.name for one in nothing.functions if one.calls}
+    assert isinstance(sim(*brief, "--ram", "4M").exception, BoardError)
+    assert sim(*brief, "--ram", "much").exit_code == 2
 
 
 def test_the_same_run_for_the_same_seed(tmp_path: Path) -> None:

@@ -227,6 +227,39 @@ def parse_board(data: bytes, source: str) -> Description:
     return _Reader(text, source).board(tree)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A range of addresses, up to `end`, with the table and the number in it of what is there."""
+
+    start: int
+    end: int
+    table: str
+    number: int
+    what: str
+
+
+def occupied(board: Description) -> list[Part]:
+    """The addresses that the parts of a board take, in the order of the tables."""
+    parts: list[Part] = []
+
+    def take(start: int, size: int, table: str, number: int, what: str) -> None:
+        parts.append(Part(start, start + size, table, number, what))
+
+    pages = -(-board.eprom.bytes // PAGE_BYTES)
+    take(board.eprom.base, pages * PAGE_BYTES, "eprom", 0, "the EPROM")
+    for number, ram in enumerate(board.ram):
+        take(ram.base, ram.bytes, "ram", number, "the RAM")
+    if board.ethernet is not None:
+        take(board.ethernet.registers, PAGE_BYTES, "ethernet", 0, "the Ethernet's registers")
+        take(board.ethernet.buffer, PAGE_BYTES, "ethernet", 0, "the Ethernet's buffer")
+    for number, uart in enumerate(board.uart):
+        size = (REGISTERS[uart.kind] - 1) * uart.stride + 1
+        take(uart.base, size, "uart", number, f"the UART {uart.name}")
+    for number, timer in enumerate(board.timer):
+        take(timer.base, 1, "timer", number, f"the timer {timer.name}")
+    return parts
+
+
 class _Reader:
     """Reads one file; knows the line of each key."""
 
@@ -308,22 +341,7 @@ class _Reader:
 
     def _check(self, board: Description) -> None:
         """What no single key shows: parts in each other's way, names that are not there."""
-        taken: list[tuple[int, int, str, int, str]] = []
-
-        def claim(start: int, size: int, table: str, number: int, what: str) -> None:
-            for low, high, other_table, other, other_what in taken:
-                if start < high and low < start + size:
-                    raise self._error(
-                        table,
-                        number,
-                        "",
-                        f"{what} is at 0x{start:x}..0x{start + size - 1:x}, where {other_what} is "
-                        f"(line {self._line(other_table, other, '')})",
-                    )
-            taken.append((start, start + size, table, number, what))
-
         eprom = board.eprom
-        claim(eprom.base, -(-eprom.bytes // PAGE_BYTES) * PAGE_BYTES, "eprom", 0, "the EPROM")
         if eprom.profiler_chip >= eprom.port_bits // 8:
             raise self._error(
                 "eprom",
@@ -338,17 +356,19 @@ class _Reader:
                     raise self._error(
                         "ram", number, key, f"{key} is no multiple of 0x{PAGE_BYTES:x} (64 KB)"
                     )
-            claim(ram.base, ram.bytes, "ram", number, "the RAM")
         if not board.ram:
             raise self._error("", 0, "", "a board without RAM; expected a [[ram]]")
-        if board.ethernet is not None:
-            claim(board.ethernet.registers, PAGE_BYTES, "ethernet", 0, "the Ethernet's registers")
-            claim(board.ethernet.buffer, PAGE_BYTES, "ethernet", 0, "the Ethernet's buffer")
-        for number, uart in enumerate(board.uart):
-            size = (REGISTERS[uart.kind] - 1) * uart.stride + 1
-            claim(uart.base, size, "uart", number, f"the UART {uart.name}")
-        for number, timer in enumerate(board.timer):
-            claim(timer.base, 1, "timer", number, f"the timer {timer.name}")
+        parts = occupied(board)
+        for at, part in enumerate(parts):
+            for other in parts[:at]:
+                if part.start < other.end and other.start < part.end:
+                    raise self._error(
+                        part.table,
+                        part.number,
+                        "",
+                        f"{part.what} is at 0x{part.start:x}..0x{part.end - 1:x}, where "
+                        f"{other.what} is (line {self._line(other.table, other.number, '')})",
+                    )
         for table, line in (("console", board.console), ("upload", board.upload)):
             if line is None:
                 continue

@@ -15,9 +15,10 @@ from kprof.board.duart import Duart
 from kprof.board.ethernet import Ethernet
 from kprof.board.polling import Polling
 from kprof.board.serial_channel import SerialChannel
+from kprof.board.traffic import Station
 from kprof.board.uarts import Acia, PeriodicTimer, Uart16550
 
-Traffic = Iterator[tuple[int, bytes]]
+Traffic = Station | Iterator[tuple[int, bytes]]
 Chip = Duart | Acia | Uart16550 | PeriodicTimer
 
 

@@ -22,8 +22,8 @@ Registers, words on the same slow bus:
 4      write: send the transmit slot's frame of this length
 ====== =========================================================================
 
-Sending takes the frame's time on a 10 Mbit/s wire. Not modelled: collisions, addresses (every frame
-of the wire is received), checksums of the wire.
+Sending takes the frame's time on a 10 Mbit/s wire; then the station at the other end hears it.
+Not modelled: collisions, addresses (every frame of the wire is received), checksums of the wire.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kprof.board.counter import NEVER
+from kprof.board.traffic import Station, Stream
 
 SLOT_BYTES = 2_048
 RX_SLOTS = 31
@@ -56,7 +57,8 @@ class Ethernet:
     peek, poke
         Access to the buffer memory: ``peek(offset, size)``, ``poke(offset, data)``.
     traffic
-        (clocks since the frame before ended, frame) of the frames that come over the wire.
+        The station at the other end of the wire, or (clocks since the frame before ended, frame)
+        of the frames that come from it.
 
     Attributes
     ----------
@@ -71,7 +73,7 @@ class Ethernet:
         board_hz: int,
         peek: Callable[[int, int], bytes],
         poke: Callable[[int, bytes], None],
-        traffic: Iterator[tuple[int, bytes]],
+        traffic: Station | Iterator[tuple[int, bytes]],
     ) -> None:
         self.received = 0
         self.missed = 0
@@ -80,10 +82,10 @@ class Ethernet:
         self._board_hz = board_hz
         self._peek = peek
         self._poke = poke
-        self._traffic = traffic
+        self._station = traffic if isinstance(traffic, Station) else Stream(traffic)
         self._csr = 0
         self._slot = 0
-        self._arrives = NEVER
+        self._begins = self._arrives = NEVER
         self._frame = b""
         self._sends_until = NEVER
 
@@ -97,11 +99,11 @@ class Ethernet:
 
     def advance(self, now: int) -> None:
         """Let everything happen that is due at `now`."""
-        while self._arrives <= now:
-            self._deliver()
-        if self._sends_until <= now:
-            self._sends_until = NEVER
-            self._csr |= _SENT
+        while (at := self.due()) <= now:
+            if self._sends_until == at:
+                self._end_sending()
+            else:
+                self._deliver()
 
     def wire_clocks(self, length: int) -> int:
         """How long a frame is on the wire, gap included."""
@@ -135,8 +137,16 @@ class Ethernet:
         self.changed()
 
     def _next_frame(self, now: int) -> None:
-        gap, self._frame = next(self._traffic, (NEVER, b""))
-        self._arrives = min(NEVER, now + gap + self.wire_clocks(len(self._frame)))
+        gap, self._frame = self._station.plan(now)
+        self._begins = min(NEVER, now + gap)
+        self._arrives = min(NEVER, self._begins + self.wire_clocks(len(self._frame)))
+
+    def _end_sending(self) -> None:
+        now, self._sends_until = self._sends_until, NEVER
+        self._csr |= _SENT
+        changed = self._station.hear(self.sent[-1], now)
+        if changed and self._csr & _RUN and now < self._begins:
+            self._next_frame(now)
 
     def _deliver(self) -> None:
         at = self._slot * SLOT_BYTES
@@ -150,4 +160,5 @@ class Ethernet:
         else:
             self._csr |= _MISSED
             self.missed += 1
+        self._station.sent(self._arrives)
         self._next_frame(self._arrives)

@@ -19,7 +19,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kprof.board.board import DEFAULT_PHASE, DEFAULT_PPM, Board, Traffic
-from kprof.board.description import Description, find_board
+from kprof.board.cpu import PAGE_BYTES
+from kprof.board.description import MOST_ADDRESS, Description, find_board, occupied
 from kprof.board.elf import KernelImage
 from kprof.board.profiler import Profiler
 from kprof.errors import BoardError
@@ -42,6 +43,29 @@ def with_port(board: Description, bits: int) -> Description:
         raise BoardError(f"an EPROM port of {bits} bits; expected 8, 16 or 32")
     eprom = board.eprom
     return replace(board, eprom=replace(eprom, port_bits=bits, bytes=eprom.chip_bytes * bits // 8))
+
+
+def with_ram(board: Description, size: int) -> Description:
+    """The same board with its largest RAM `size` bytes large.
+
+    Raises
+    ------
+    BoardError
+        The size is not a multiple of 64 KB, or another part of the board is in the way.
+    """
+    if size <= 0 or size % PAGE_BYTES:
+        raise BoardError(f"a RAM of {size} bytes; expected a multiple of 64 KB")
+    largest = max(board.ram, key=lambda one: one.bytes)
+    behind = [part for part in occupied(board) if part.start > largest.base]
+    nearest = min(behind, key=lambda part: part.start, default=None)
+    limit, what = (nearest.start, nearest.what) if nearest else (MOST_ADDRESS, "the end")
+    if largest.base + size > limit:
+        raise BoardError(
+            f"a RAM of {size} bytes at 0x{largest.base:x} does not fit below 0x{limit:x}, where "
+            f"{what} of {board.name} is; expected {limit - largest.base} bytes at most"
+        )
+    ram = tuple(replace(one, bytes=size) if one is largest else one for one in board.ram)
+    return replace(board, ram=ram)
 
 
 class MD20(Board):

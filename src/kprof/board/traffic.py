@@ -1,22 +1,54 @@
 """What comes over the wire: a station dumps null data into a TCP connection (the paper's case).
 
-Frames are Ethernet II with IPv4 and TCP headers and right checksums, from 10.0.0.2 to 10.0.0.1.
-The station does not wait for acknowledgements: bursts of frames, pauses between them, all random
-but the same for the same seed.
+Frames go from 10.0.0.2 to 10.0.0.1 and have right checksums. The station does not wait for
+acknowledgements: bursts of frames, pauses between them, all random but the same for the same seed.
+`kprof.board.peer` is a station that answers.
 """
 
 from __future__ import annotations
 
 import random
-import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-SOURCE = bytes((10, 0, 0, 2))
-TARGET = bytes((10, 0, 0, 1))
+from kprof.board.counter import NEVER
+from kprof.board.frames import ACK, BOARD_MAC, PUSH, Segment, segment_frame
+
 PORT = 5001
-_TARGET_MAC = bytes.fromhex("02004d443230")
-_SOURCE_MAC = bytes.fromhex("020053756e01")
-_TCP = 6
+
+
+class Station(ABC):
+    """The other end of the wire; `now` is the board's clock count throughout."""
+
+    @abstractmethod
+    def plan(self, now: int) -> tuple[int, bytes]:
+        """(clocks of silence before it, frame): what the station sends next, as things stand."""
+
+    @abstractmethod
+    def sent(self, now: int) -> None:
+        """The frame that was planned last has come to the board's end of the wire."""
+
+    @abstractmethod
+    def hear(self, frame: bytes, now: int) -> bool:
+        """A frame of the board has come to the station; whether its plan is another one now."""
+
+
+class Stream(Station):
+    """A station that sends (clocks of silence, frame) of an iterator and hears nothing."""
+
+    def __init__(self, frames: Iterator[tuple[int, bytes]]) -> None:
+        self._frames = frames
+
+    def plan(self, now: int) -> tuple[int, bytes]:  # noqa: ARG002
+        """The next of them, at the end nothing for ever."""
+        return next(self._frames, (NEVER, b""))
+
+    def sent(self, now: int) -> None:
+        """Nothing follows from it."""
+
+    def hear(self, frame: bytes, now: int) -> bool:  # noqa: ARG002
+        """Nothing follows from it."""
+        return False
 
 
 def data_stream(
@@ -53,25 +85,6 @@ def data_stream(
 
 
 def tcp_frame(sequence: int, payload: bytes) -> bytes:
-    """One frame that carries `payload`, padded to the Ethernet's least length of 60 bytes."""
-    tcp = struct.pack(">HHIIBBHHH", 1023, PORT, sequence, 0, 5 << 4, 0x18, 4096, 0, 0)
-    pseudo = SOURCE + TARGET + struct.pack(">BBH", 0, _TCP, len(tcp) + len(payload))
-    tcp = _with_sum(tcp, 16, pseudo + tcp + payload)
-    total = 20 + len(tcp) + len(payload)
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, total, sequence & 0xFFFF, 0, 64, _TCP, 0)
-    ip = _with_sum(ip + SOURCE + TARGET, 10, ip + SOURCE + TARGET)
-    frame = _TARGET_MAC + _SOURCE_MAC + b"\x08\x00" + ip + tcp + payload
-    return frame.ljust(60, b"\0")
-
-
-def internet_checksum(data: bytes) -> int:
-    """The complement of the ones' complement sum of 16-bit words (RFC 1071)."""
-    words = struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2))
-    total: int = sum(words)
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
-def _with_sum(header: bytes, at: int, summed: bytes) -> bytes:
-    return header[:at] + internet_checksum(summed).to_bytes(2, "big") + header[at + 2 :]
+    """One frame that carries `payload`, from port 1023 to `PORT`."""
+    segment = Segment(1023, PORT, sequence, 0, PUSH | ACK, 4096, payload)
+    return segment_frame(segment, BOARD_MAC, sequence)

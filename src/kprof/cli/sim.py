@@ -28,6 +28,21 @@ class Events(_Number):
         return int(match[1]) * {"": 1, "k": 1000, "K": 1000, "M": 1_000_000}[match[2]]
 
 
+class Size(_Number):
+    """A number of bytes: 2M, 512k, 0x200000."""
+
+    name = "bytes"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The number."""
+        match = re.fullmatch(r"(0x[0-9a-fA-F]{1,12}|\d{1,12})([kKM]?)", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no size; expected 512k, 2M or 0x200000", param, ctx)
+        return int(match[1], 0 if "x" in match[1] else 10) << {"": 0, "M": 20}.get(match[2], 10)
+
+
 EVENTS = Events()
 
 
@@ -75,6 +90,14 @@ EVENTS = Events()
 @click.option("--list-boards", is_flag=True, help="Show the boards that come with kprof.")
 @click.option("--manual", is_flag=True, help="Leave it to the host to type the upload command.")
 @click.option("--no-skip", is_flag=True, help="Emulate every turn of every polling loop.")
+@click.option("--ram", type=Size(), metavar="BYTES", help="Size of the board's RAM (2M).")
+@click.option(
+    "--traffic",
+    type=click.Choice(["stream", "tcp", "none"]),
+    default="stream",
+    show_default=True,
+    help="On the Ethernet: data that waits for nobody, a TCP peer that answers, or nothing.",
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the traffic.")
 @click.option("--ppm", type=float, default=31, show_default=True, help="Error of the oscillator.")
 def command(
@@ -95,6 +118,8 @@ def command(
     list_boards: bool,
     manual: bool,
     no_skip: bool,
+    ram: int | None,
+    traffic: str,
     seed: int,
     ppm: float,
 ) -> None:
@@ -144,6 +169,8 @@ def command(
             eprom_bits=int(eprom_bits) if eprom_bits else None,
             manual=manual,
             skip=not no_skip,
+            ram_bytes=ram,
+            traffic=traffic,
             seed=seed,
             ppm=ppm,
         ),

@@ -7,17 +7,18 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kprof.board.board import DEFAULT_PHASE, Board
+from kprof.board.board import DEFAULT_PHASE, Board, Traffic
 from kprof.board.crash import GuestError, register_lines
 from kprof.board.description import built_in, find_board
 from kprof.board.elf import load_kernel
-from kprof.board.md20 import with_port
+from kprof.board.md20 import with_port, with_ram
 from kprof.board.minikernel import ready_built
 from kprof.board.moments import Moment
+from kprof.board.peer import TcpPeer
 from kprof.board.profiler import CAPACITY, Profiler
 from kprof.board.pty import Pty
 from kprof.board.session import UPLOAD_COMMAND, Plan, Session
@@ -30,6 +31,12 @@ from kprof.files import explain
 from kprof.names import Modifier, NameFile, find_names, read_names
 from kprof.symbols import planted_digest
 
+TRAFFIC: dict[str, Callable[[int, int], Traffic]] = {
+    "stream": lambda hz, seed: data_stream(hz, seed=seed),
+    "tcp": lambda hz, seed: TcpPeer(hz, seed=seed),
+    "none": lambda hz, seed: iter(()),  # noqa: ARG005
+}
+"""What can come over the Ethernet: from (clocks a second, seed)."""
 _LAST_EVENTS = 8
 
 
@@ -60,8 +67,12 @@ class Bench:
         Do not type the upload command on the console.
     skip
         Skip the turns of polling loops that are proved to change nothing.
+    ram_bytes
+        Size of the board's largest RAM; None: what the board says.
+    traffic
+        What comes over the Ethernet, a key of `TRAFFIC`.
     seed
-        Chooses the Ethernet traffic.
+        Chooses the run of it.
     ppm
         How much the Profiler's oscillator is off.
     """
@@ -74,6 +85,8 @@ class Bench:
     timeout_s: float = 600
     board: str = "md20"
     eprom_bits: int | None = None
+    ram_bytes: int | None = None
+    traffic: str = "stream"
     manual: bool = False
     skip: bool = True
     seed: int = 1
@@ -113,6 +126,8 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
     description = find_board(bench.board)
     if bench.eprom_bits is not None:
         description = with_port(description, bench.eprom_bits)
+    if bench.ram_bytes is not None:
+        description = with_ram(description, bench.ram_bytes)
     if kernel is None and description.name != "MD20":
         raise UsageError(f"the ready-built kernel is for the MD20; name one for {description.name}")
     if bench.dump is None and description.upload is None:
@@ -128,7 +143,7 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
     profiler = Profiler(hz, ppm=bench.ppm, phase=DEFAULT_PHASE, capacity=max(CAPACITY, plan.events))
     with contextlib.ExitStack() as stack:
         line = None if bench.dump is not None else stack.enter_context(_line(bench.link))
-        traffic = data_stream(hz, seed=bench.seed)
+        traffic = TRAFFIC[bench.traffic](hz, bench.seed)
         board = Board(description, image, profiler=profiler, traffic=traffic)
         stack.enter_context(board)
         board.polling.on = bench.skip
@@ -147,6 +162,8 @@ def simulate(kernel: str | None, plan: Plan, bench: Bench) -> None:
                 done = session.record(_next(plan, run), audit=False)
                 meter.end()
                 _say(_outcome(session, done, plan))
+                if isinstance(traffic, TcpPeer):
+                    _say(traffic.summary())
             finally:
                 meter.end()
                 if bench.dump is None and isinstance(sys.exc_info()[1], GuestError):
