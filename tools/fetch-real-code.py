@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fetch C that others wrote, for the tests of tests/realcode.
 
-    tools/fetch-real-code.py                 the small set (zlib, lua, cjson)
+    tools/fetch-real-code.py                 the small set (zlib, lua, cjson, lwip)
     tools/fetch-real-code.py --set all       every project, about 350 MB to fetch
     tools/fetch-real-code.py zlib unzip      these projects
 
@@ -72,7 +72,7 @@ SOURCES: dict[str, Source] = {
     "linux": Source("linux", "a kernel; configured for m68k", _linux),
     "torture": Source("gcc-12", "the C tests of gcc", _torture),
 }
-SMALL = ("zlib", "lua", "cjson")
+SMALL = ("zlib", "lua", "cjson", "lwip")
 _MARK = ".fetched"
 
 

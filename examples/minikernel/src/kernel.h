@@ -39,7 +39,9 @@ extern int splhigh(void);
 
 /* Tasks. */
 #define TASKS 6
+#ifndef STACK_LONGS
 #define STACK_LONGS 512
+#endif
 enum state { FREE, RUNNABLE, SLEEPING };
 struct task {
     u32 *sp;
@@ -66,6 +68,17 @@ extern volatile u32 ticks;
 extern void clock_init(void);
 extern void setsoftnet(void);
 extern void timeout(void (*f)(void *), void *argument, int count);
+
+/* The network: this one, or with OWN_NET another one, which has these (../lwip). */
+#ifdef OWN_NET
+extern void net_init(void);
+extern void reader(void);
+#endif
+extern void le_init(void);
+extern void lanisr(void);
+extern void ipintr(void);
+
+#ifndef OWN_NET
 
 /* Memory buffers. */
 #define MLEN 112
@@ -133,7 +146,6 @@ extern void cluster_release(void *cluster);
         } \
     } while (0)
 
-/* The network. */
 struct socket {
     struct queue buffer;
     int bytes;
@@ -142,17 +154,16 @@ struct socket {
 };
 extern struct queue ip_queue;
 extern struct socket data_socket;
-extern void le_init(void);
-extern void lanisr(void);
 extern void leoutput(struct mbuf *m);
 extern int in_cksum(struct mbuf *m, int skip, int length, u32 sum);
-extern void ipintr(void);
 extern void ip_output(struct mbuf *m, int length);
 extern void tcp_input(struct mbuf *m, int header, int length);
 extern void tcp_output(struct socket *so);
 extern void sbappend(struct socket *so, struct mbuf *m);
 extern int soreceive(struct socket *so, u8 *to, int room);
 extern void uiomove(struct mbuf *m, u8 *to, int length);
+
+#endif
 
 /* The console, the pipe, the monitor. */
 extern int duart_mask; /* the interrupts that are on */

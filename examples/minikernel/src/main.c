@@ -4,7 +4,9 @@
 void kernel_main(void)
 {
     duart_init();
-#ifndef NO_NET
+#ifdef OWN_NET
+    net_init();
+#elif !defined NO_NET
     mbuf_init();
     le_init();
 #endif

@@ -8,7 +8,7 @@
 
 u32 received_bytes, consumed, checks;
 
-#ifndef NO_NET
+#if !defined NO_NET && !defined OWN_NET
 
 /* Read the data stream, as the paper's sink did. */
 static u8 sink[2048];
