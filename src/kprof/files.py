@@ -77,7 +77,7 @@ def spare_existing(path: Path | str, force: bool) -> None:
         into.
     """
     if str(path) != "-" and _asked(path, "write", Path.is_file) and not force:
-        raise UsageError(f"{path}: is there already (-f replaces it, or name another file)")
+        raise UsageError(f"{path}: is there already (--force replaces it, or name another file)")
 
 
 def spare_inputs(path: Path | str, inputs: Iterable[Path | str | None]) -> None:

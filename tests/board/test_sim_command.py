@@ -48,7 +48,7 @@ def test_fewer_events_and_less_time(tmp_path: Path) -> None:
     assert not capture.info.full
     assert capture.stale is not None
     assert len(capture.stale) == 16384 - 1000
-    result = sim("--dump", str(dump), "-f", "--seconds", "0.05")
+    result = sim("--dump", str(dump), "--force", "--seconds", "0.05")
     assert "it holds fewer than 16384 events" in result.stderr
     elapsed = summarise(open_capture(dump), read_names(ready_built()[1])).ledger.elapsed
     assert 35_000 < elapsed < 51_000
@@ -217,6 +217,6 @@ def test_a_name_file_of_another_build_is_told(tmp_path: Path) -> None:
         assert open_capture(dump).info.names_sha256 == planted
         assert (
             "is not the name file"
-            not in sim(*arguments, "-f", "--names", str(ready_built()[1])).stderr
+            not in sim(*arguments, "--force", "--names", str(ready_built()[1])).stderr
         )
         assert open_capture(dump).info.names_sha256 == planted

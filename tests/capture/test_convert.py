@@ -72,10 +72,10 @@ def test_a_capture_is_replaced_only_when_asked(tmp_path: Path, form: str) -> Non
     done = kprof(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"kprof: {kept.name}: is there already (-f replaces it, or name another file)\n"
+        f"kprof: {kept.name}: is there already (--force replaces it, or name another file)\n"
     )
     assert kept.read_bytes() == b"precious"
-    assert kprof(tmp_path, *arguments, "-f").returncode == 0
+    assert kprof(tmp_path, *arguments, "--force").returncode == 0
     assert kept.read_bytes() != b"precious"
 
 
@@ -183,7 +183,7 @@ def test_two_banks_with_the_same_bytes_are_told_of(tmp_path: Path) -> None:
     assert "ram.1, ram.2: hold the same bytes (was one RAM read twice?)" in done.stderr
 
 
-@pytest.mark.parametrize("force", [(), ("-f",)])
+@pytest.mark.parametrize("force", [(), ("--force",)])
 def test_bank_images_are_not_converted_onto_themselves(
     tmp_path: Path, force: tuple[str, ...]
 ) -> None:

@@ -246,7 +246,7 @@ def test_the_program_knows_its_name_file() -> None:
     assert (info.names_sha256, ENTRIES in info.metadata) == (parse_names(BUILT).sha256(), False)
     invoke("convert raw.bin --valid all -o grown.kpd --elf prog --names alone/other.names")
     Path("grown.names").write_text(BUILT + "c/1042\n")
-    invoke("convert raw.bin --valid all -f -o grown.kpd --elf prog --names grown.names")
+    invoke("convert raw.bin --valid all --force -o grown.kpd --elf prog --names grown.names")
     assert "c/1042" in str(open_capture("grown.kpd").info.metadata[ENTRIES])
 
 
@@ -258,5 +258,5 @@ def test_an_import_carries_the_programs_digest() -> None:
     Path("log.csv").write_text("Time [s],A0,CE\n" + rows)
     assert invoke("import log.csv -o log.kpd --elf prog").exception is None
     assert open_capture("log.kpd").info.names_sha256 == parse_names(BUILT).sha256()
-    done = invoke("import log.csv -f -o log.kpd --elf prog --names other.names")
+    done = invoke("import log.csv --force -o log.kpd --elf prog --names other.names")
     assert "other.names: is not the name file of prog" in done.stderr

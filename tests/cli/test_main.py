@@ -59,7 +59,7 @@ def test_the_help_of_the_group_imports_no_verb() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "Commands:" in done.stdout
+    assert "Record:" in done.stdout
 
 
 def run_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:

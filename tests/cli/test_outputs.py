@@ -227,7 +227,7 @@ def test_bank_images(files: Path, use: str) -> None:
     assert isinstance(invoke(use).exception, UsageError)
     Path("out.3").unlink()
     os.link("k.2", "out.4")
-    again = "convert k.0 k.1 k.2 k.3 k.4 -o out --to banks -f"
+    again = "convert k.0 k.1 k.2 k.3 k.4 -o out --to banks --force"
     assert isinstance(invoke(again).exception, UsageError)
     assert sorted(path.name for path in files.glob("out.*")) == ["out.4"]
 

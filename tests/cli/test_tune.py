@@ -65,7 +65,7 @@ def tune(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_cheapest_and_most_called_function_goes(tmp_path: Path) -> None:
     dump = capture(tmp_path)
     (tmp_path / "k.names").write_bytes(NAMES.encode())
-    done = tune(tmp_path, "--budget", "5%", "--trigger-cost", "0.5us")
+    done = tune(tmp_path, "--overhead", "5%", "--trigger-cost", "0.5us")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "tiny: 100 calls, 1.0 us of its own in each\n"
@@ -87,15 +87,15 @@ def _open(dump: Path, names: str):  # type: ignore[no-untyped-def]
 def test_a_file_of_its_own_and_a_budget_that_holds(tmp_path: Path) -> None:
     capture(tmp_path)
     (tmp_path / "k.names").write_text(NAMES)
-    done = tune(tmp_path, "--budget", "20%", "--trigger-cost", "0.5us", "-o", "new.names")
+    done = tune(tmp_path, "--overhead", "20%", "--trigger-cost", "0.5us", "-o", "new.names")
     assert done.returncode == 0
     assert (tmp_path / "new.names").read_text() == (tmp_path / "k.names").read_text()
-    done = tune(tmp_path, "--budget", "5%", "--names", "k.names", "-o", "new.names")
+    done = tune(tmp_path, "--overhead", "5%", "--names", "k.names", "-o", "new.names")
     assert (done.returncode, done.stdout) == (2, "")
     assert "new.names: is there already" in done.stderr
-    done = tune(tmp_path, "--budget", "0.01%", "--names", "k.names", "-o", "new.names", "-f")
+    done = tune(tmp_path, "--overhead", "0.01%", "--names", "k.names", "-o", "new.names", "--force")
     assert [entry.value for entry in read_names(tmp_path / "new.names").entries[:3]] == [0, 0, 0]
-    assert "the other triggers alone take more than the budget" in done.stderr
+    assert "the other triggers alone take more than that" in done.stderr
     assert read_names(tmp_path / "k.names").get("tiny").value == 102  # type: ignore[union-attr]
 
 
@@ -103,6 +103,6 @@ def test_misuse(tmp_path: Path) -> None:
     capture(tmp_path)
     (tmp_path / "k.names").write_text(NAMES)
     for budget in ("5", "0%", "x%", "200%"):
-        done = tune(tmp_path, "--budget", budget)
+        done = tune(tmp_path, "--overhead", budget)
         assert done.returncode == 2
         assert "expected a share of the run time, such as 5%" in done.stderr

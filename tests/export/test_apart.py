@@ -20,7 +20,7 @@ from kprof.names import format_names
 NAMES = "f/1024\ng/1026\nirq/1028^\nh/1030\n"
 FIRED = [1024, 1026, 1028, 1030, 1031, 1029, 1027, 1028, 1029, 1025]
 OPTIONS = [
-    *("-F NAME", "-N NAME", "-H NAME", "-C NAME", "-t 40us", "-D 2", "-r 1ms~", "--task 1"),
+    *("-F NAME", "-N NAME", "-H NAME", "-C NAME", "-t 40us", "--depth 2", "-r 1ms~", "--task 1"),
     "--trigger-cost 1us",
 ]
 TIMES = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511]

@@ -494,9 +494,9 @@ def test_a_capture_is_replaced_only_when_asked(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kprof", "import", "x.vcd", "-o", "d.kpd"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("kprof: d.kpd: is there already (-f replaces it")
+    assert done.stderr.startswith("kprof: d.kpd: is there already (--force replaces it")
     assert kept.read_bytes() == b"precious"
-    subprocess.run([*command, "-f"], cwd=tmp_path, capture_output=True, check=True)
+    subprocess.run([*command, "--force"], cwd=tmp_path, capture_output=True, check=True)
     assert open_capture(kept).events > 0
 
 

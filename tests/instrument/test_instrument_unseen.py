@@ -310,13 +310,13 @@ def test_problems_of_many_files_come_out_of_their_processes_whole(tmp_path: Path
         0,
         "kprof: 200 functions of 2 files have triggers",
     )
-    done = instrument(tmp_path, "a.c", "bad.c", "b.c", "twice.c", "--cc", "none", "-f")
+    done = instrument(tmp_path, "a.c", "bad.c", "b.c", "twice.c", "--cc", "none", "--force")
     assert done.returncode == 1
     assert [line for line in done.stderr.splitlines() if not line.startswith("read ")] == [
         "kprof: bad.c:3: syntax error between '1' and '}'",
         "twice.c: has been instrumented already (instrument the original, or get it back with "
         "--un-instrument)",
     ]
-    done = instrument(tmp_path, "a.c", "missing.c", "b.c", "--cc", "none", "-f")
+    done = instrument(tmp_path, "a.c", "missing.c", "b.c", "--cc", "none", "--force")
     assert done.returncode == 1
     assert "missing.c: cannot read: no such file or directory" in done.stderr

@@ -27,7 +27,9 @@ from kprof.upload.partial import check_output, partial_files
 from kprof.upload.progress import Progress
 
 RAM = run_ram(3000)
-KEPT = r"; ([0-9,]+) records are kept in .*a\.bin\.part, a raw image \(kprof convert .*needs -f"
+KEPT = (
+    r"; ([0-9,]+) records are kept in .*a\.bin\.part, a raw image \(kprof convert .*needs --force"
+)
 
 
 def _kept(out: Path) -> bytes:

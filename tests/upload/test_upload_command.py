@@ -67,7 +67,7 @@ def test_it_uploads_and_says_so(tmp_path: Path) -> None:
         ([], 2, r"no PORT is given; (there are: /dev/|no serial port is there)"),
         (["-o", "{}/x"], 2, "no PORT is given"),
         (["/dev/ttyNone7", "-o", "{}/x", "--send", r"\x"], 2, "cannot be typed"),
-        (["/dev/ttyNone7", "-o", "{}/x", "--base", "0"], 2, "--base"),
+        (["/dev/ttyNone7", "-o", "{}/x", "--start-baud", "0"], 2, "--start-baud"),
     ],
 )
 def test_its_exit_codes(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:

@@ -14,7 +14,7 @@ from kprof.cli.uploading import _greeting
 from kprof.errors import UsageError
 from kprof.upload.protocols import PROTOCOLS
 
-ALWAYS = {"port", "output", "force", "base", "baud", "proto", "verify", "names"}
+ALWAYS = {"port", "output", "force", "start_baud", "baud", "proto", "verify", "names"}
 ALWAYS |= {"send", "expect", "trace_line", "resume", "no_dtr", "no_rts"}
 # By hand, from what the sessions do with them.
 USED = {
@@ -52,7 +52,7 @@ def test_an_option_is_used_or_refused(proto: str) -> None:
         ("srec", {"ask", "expect"}, "--expect cannot be used with --ask: "),
         ("gdb", {"addr", "banks"}, "--addr cannot be used with --banks: "),
         ("kpr1", {"send_delay"}, "--send-delay is for --send"),
-        ("gdb", {"base", "baud"}, "expected one of them"),
+        ("gdb", {"start_baud", "baud"}, "expected one of them"),
         ("kpr1", {"valid"}, r"not for kpr1 \(the agent says it; .* kprof convert --valid"),
         ("kpr1", {"ask"}, "^--ask is for --proto srec, ihex, hexdump or raw, not for kpr1$"),
         ("srec", {"little"}, "^--little is for --proto hexdump, not for srec$"),
@@ -64,7 +64,7 @@ def test_options_that_do_not_go_together(proto: str, given: set[str], said: str)
 
 
 def test_what_goes_together() -> None:
-    check_options("kpr1", {"base", "baud", "send", "expect", "send_delay"})
+    check_options("kpr1", {"start_baud", "baud", "send", "expect", "send_delay"})
     check_options("gdb", {"addr", "stride", "records", "valid", "hz", "send", "baud"})
 
 
@@ -110,7 +110,7 @@ def test_a_log_takes_no_other_file_s_place(
     Path("soft").symlink_to(tmp_path / "x")
     there = {path.name: path.exists() and path.read_bytes() for path in tmp_path.iterdir()}
     arguments = ["/dev/ttyNone7", "-o", "x", "--trace-line", log, "--names", "k.names"]
-    arguments += ["-f"] if force else []
+    arguments += ["--force"] if force else []
     done = CliRunner().invoke(command, arguments, standalone_mode=False)
     assert isinstance(done.exception, UsageError), done.exception
     assert str(done.exception).startswith(f"--trace-line {log}: is a file of this upload (")

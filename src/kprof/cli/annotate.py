@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, force_option
+from kprof.cli.choices import capture_options, decorate, force_choice
 
 
 @click.command()
@@ -15,7 +15,7 @@ from kprof.cli.choices import capture_options, force_option
 @click.argument("dump")
 @capture_options
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
-@force_option("-f")
+@decorate(force_choice())
 def command(source: str, dump: str, output: str, force: bool, **options: Any) -> None:
     """Print a source file with calls, net and max of each function in its margin.
 

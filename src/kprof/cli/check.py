@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, force_option
+from kprof.cli.choices import capture_options, cost_choice, decorate, force_choice
 
 
 @click.command()
@@ -16,8 +16,7 @@ from kprof.cli.choices import capture_options, force_option
 @click.option(
     "--junit", metavar="FILE", help="Write the outcome as JUnit XML too; - prints it instead."
 )
-@force_option("-f")
-@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
+@decorate(cost_choice(), force_choice())
 def command(dump: str, budget: str, **options: Any) -> int:
     """Check a capture against limits.
 

@@ -21,7 +21,7 @@ from kprof.cli.output import say
 @click.option("--valid", metavar="N|all", help="Valid records, where the capture does not know.")
 @click.option("--previous", metavar="FILE", help="RAM image of the run before this one.")
 @click.option("--record-order", metavar="ORDER", help="Bank of each byte or file, such as 01234.")
-@click.option("-f", "--force", is_flag=True, help="Replace OUT.")
+@click.option("--force", is_flag=True, help="Replace OUT.")
 @click.option("--damaged-ok", is_flag=True, help="Take data that contradict their checksums.")
 def command(
     files: tuple[str, ...],
@@ -39,7 +39,7 @@ def command(
 
     FILE is a capture file, a raw image, or the images of the five RAM banks in any order. OUT is a
     capture file (kpd: records of 5 bytes; kpd3: unwrapped time), a raw image, or five bank images
-    OUT.0 to OUT.4 (time 23-16, 15-8, 7-0, tag 15-8, 7-0). A file that is there is kept without -f.
+    OUT.0 to OUT.4 (time 23-16, 15-8, 7-0, tag 15-8, 7-0). Only --force replaces an existing file.
 
     \b
     Example:

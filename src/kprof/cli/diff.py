@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, force_option
+from kprof.cli.choices import capture_options, cost_choice, decorate, force_choice
 from kprof.errors import UsageError
 
 _BETWEEN = "\0--"  # stands for the ``--`` between the sides: options may follow it
@@ -38,7 +38,7 @@ def _sides(dumps: tuple[str, ...]) -> tuple[list[str], list[str]]:
 @click.argument("dumps", nargs=-1, metavar="BEFORE... [--] AFTER...")
 @capture_options
 @click.option("--after-names", metavar="FILE", help="The name file of AFTER, if not --names.")
-@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
+@decorate(cost_choice())
 @click.option("-a", "--all", "everything", is_flag=True, help="Show what did not change too.")
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 where a function changed.")
 @click.option(
@@ -54,7 +54,7 @@ def _sides(dumps: tuple[str, ...]) -> tuple[list[str], list[str]]:
     help="Default: text.",
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
-@force_option("-f")
+@decorate(force_choice())
 def command(dumps: tuple[str, ...], **options: Any) -> int:
     """Compare two runs: which functions changed beyond chance, and which call paths.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import filter_options, force_option
+from kprof.cli.choices import capture_options, cost_choice, decorate, filter_options, force_choice
 from kprof.export.formats import FORMATS
 
 
@@ -18,16 +18,11 @@ from kprof.export.formats import FORMATS
     "--format", "form", type=click.Choice(list(FORMATS)), required=True, help="See below."
 )
 @click.option("-o", "--output", metavar="FILE", help="Default: stdout, or DUMP with the suffix.")
-@force_option("-f")
+@decorate(force_choice())
 @filter_options
 @click.option("--irq", "irqs", multiple=True, metavar="FUNC", help="FUNC is an interrupt.")
-@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
-@click.option("--names", metavar="FILE", help="The name file; else the one beside the dump.")
-@click.option("--valid", metavar="N|all", help="How many records of a raw image are valid.")
-@click.option(
-    "--previous", metavar="FILE", help="The image of the run before: what differs is valid."
-)
-@click.option("--record-order", metavar="ORDER", help="The order of the bytes of a raw image.")
+@capture_options
+@decorate(cost_choice())
 def command(
     dump: str,
     form: str,

@@ -31,7 +31,7 @@ from kprof.cli.output import say
 @click.option("--ignore", metavar="TAGS", help="Tags that are no events, such as 0-3ff (hex).")
 @click.option("--samplerate", metavar="HZ", help="Where the file does not say it; such as 24MHz.")
 @click.option("--kind", type=click.Choice(["sigrok", "vcd", "csv", "saleae"]), help="Of the file.")
-@click.option("-f", "--force", is_flag=True, help="Replace OUT.")
+@click.option("--force", is_flag=True, help="Replace OUT.")
 @click.option("--names", metavar="FILE", help="Name file of the code; its entries are kept.")
 @click.option("--elf", metavar="FILE", help="The linked program: it knows its name file's digest.")
 def command(

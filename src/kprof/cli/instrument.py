@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import force_option
+from kprof.cli.choices import decorate, force_choice
 
 
 def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
@@ -60,7 +60,7 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
 @preprocessor_option("-iquote", "FOLDER")
 @click.option("--compile-commands", metavar="FILE", help="A compile_commands.json.")
 @click.option("--cc", metavar="COMMAND", help="Preprocessor to check with; none for none.")
-@force_option("-f")
+@decorate(force_choice())
 @click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
 @click.option("--un-instrument", is_flag=True, help="Get the sources back from copies.")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")

@@ -1,7 +1,8 @@
 """The command `kprof`: finds the verb, imports only that verb, turns errors into exit codes.
 
-Every verb is one module of `kprof.cli` with a click command called `command`. `VERBS` carries the
-one-line help so that `kprof --help` imports none of them.
+Every verb is one module of `kprof.cli` with a click command called `command`. The verbs of the
+reports come from `kprof.report.registry`. `SECTIONS` carries the one-line help so that
+`kprof --help` imports none of them.
 """
 
 from __future__ import annotations
@@ -18,26 +19,52 @@ import click
 
 import kprof
 from kprof.errors import KprofError
+from kprof.report.registry import REPORTS
 
-VERBS: dict[str, str] = {
-    "instrument": "Plant triggers in C sources and keep the name file.",
-    "cc": "Compile C with triggers in it: the compiler and its arguments follow.",
-    "names": "Check, list and explain a name file.",
-    "sim": "Run a kernel on a simulated 68k board with the Profiler in its EPROM socket.",
-    "upload": "Fetch the event RAM over a serial line into a capture file.",
-    "report": "Print the summary, the nested call trace and what people look at.",
-    "diff": "Compare two runs: what changed beyond chance, and which call paths.",
-    "check": "Check a capture against limits; for CI, with JUnit XML.",
-    "merge": "Merge captures and saved statistics into one file of statistics.",
-    "export": "Write a capture for Perfetto, speedscope, KCachegrind, pprof and other viewers.",
-    "annotate": "Print a source file with calls, net and max in its margin.",
-    "tui": "Look through a capture in the terminal: functions, call tree, worst calls.",
-    "info": "Tell everything about a capture file.",
-    "import": "Make a capture of a logic analyser's recording.",
-    "convert": "Write a capture in another form: capture file, raw image, bank images.",
-    "demo": "Run the whole chain on the simulated board: C source to report.",
-    "completion": "Print the completion script for bash, zsh or fish.",
+SECTIONS: dict[str, dict[str, str]] = {
+    "Plant triggers": {
+        "cc": "Compile C with triggers: a wrapper around the compiler.",
+        "instrument": "Write copies of C sources with triggers in them.",
+        "names": "Begin, check, list and tune a name file.",
+    },
+    "Record": {
+        "upload": "Read the event RAM of a board into a capture file.",
+        "import": "Convert a logic analyser's recording into a capture file.",
+        "sim": "Run a kernel on a simulated 68k board with a Profiler.",
+        "demo": "Show the whole chain on the simulated board, from C to reports.",
+    },
+    "Show": {
+        "report": "Show the summary of a capture, or any of the reports below.",
+        **{report.name: report.help for report in REPORTS.values()},
+        "annotate": "Show a source file with the figures of its functions.",
+        "tui": "Browse a capture in the terminal.",
+    },
+    "Compare": {
+        "diff": "Compare runs: functions and call paths that changed beyond chance.",
+        "check": "Check a capture against limits, for CI.",
+        "merge": "Merge captures and saved statistics into one file of statistics.",
+    },
+    "Files": {
+        "info": "Show all that a capture file holds besides its events.",
+        "convert": "Write a capture as a capture file, a raw image or bank images.",
+        "export": "Write a capture for Perfetto, speedscope, KCachegrind, pprof, ...",
+        "completion": "Print the completion script for bash, zsh or fish.",
+    },
 }
+VERBS: dict[str, str] = {name: text for part in SECTIONS.values() for name, text in part.items()}
+
+# What other tools call it, or what one types first.
+_FOREIGN = {
+    "replay": "trace", "script": "trace", "calls": "trace", "show": "trace",
+    "stat": "summary", "top": "tui", "view": "tui", "browse": "tui", "live": "sim",
+    "dump": "export", "flamegraph": "export", "save": "convert", "extract": "upload",
+    "recv": "upload", "fetch": "upload", "download": "upload", "read": "upload",
+    "capture": "upload", "compile": "cc", "build": "cc", "gcc": "cc", "simulate": "sim",
+    "emulate": "sim",
+    "histogram": "hist", "distribution": "hist", "slowest": "worst", "irq": "interrupts",
+    "sched": "tasks", "threads": "tasks", "contexts": "tasks", "html": "page", "callgraph": "graph",
+    "tree": "graph", "compare": "diff", "source": "annotate", "list": "names", "header": "info",
+}  # fmt: skip
 
 
 class VerbGroup(click.Group):
@@ -49,14 +76,39 @@ class VerbGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in VERBS:
             return None
+        if cmd_name in REPORTS:
+            from kprof.cli.reports import report_command
+
+            return report_command(cmd_name)
         name = cmd_name.replace("-", "_") + "_" * keyword.iskeyword(cmd_name)  # import_.py
         module = importlib.import_module(f"kprof.cli.{name}")
         command: click.Command = module.command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        verb = args[0] if args else ""
+        if verb not in VERBS and not verb.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {verb!r}.{_meant(verb)}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        for title, verbs in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(verbs.items()))
+
+
+def _meant(verb: str) -> str:
+    """The verb that was meant, as a question; "" where nothing is near."""
+    import difflib
+
+    if verb.endswith((".bin", ".kpd")):
+        return f" Did you mean 'kprof report {verb}'?"
+    near = difflib.get_close_matches(verb.lower(), VERBS, 1, 0.7)
+    foreign = _FOREIGN.get(verb.lower())
+    meant = foreign or (near[0] if near else "")
+    return f" Did you mean 'kprof {meant}'?" if meant else ""
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -66,9 +118,10 @@ def kprof_command() -> None:
 
     \b
     Example:
-      kprof instrument src/*.c -o build/ --names kernel.names
+      kprof cc --names kernel.names -- m68k-elf-gcc -O2 -c x.c
       kprof upload /dev/ttyUSB0 -o dump.bin
-      kprof report dump.bin --trace
+      kprof report dump.bin
+      kprof trace dump.bin
     """
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, force_option, statistics_name
+from kprof.cli.choices import capture_options, decorate, force_choice, statistics_name
 
 
 @click.command()
@@ -20,7 +20,7 @@ from kprof.cli.choices import capture_options, force_option, statistics_name
     callback=statistics_name,
     help="The statistics (.json).",
 )
-@force_option("-f")
+@decorate(force_choice())
 def command(dumps: tuple[str, ...], output: str, force: bool, **options: Any) -> None:
     """Merge captures, and statistics that were saved, into one file of statistics; exactly.
 

@@ -21,7 +21,7 @@ def command() -> None:
       kprof names check kernel.names
       kprof names list kernel.names
       kprof names which kernel.names 1025 0x402
-      kprof names tune dump.bin --budget 5%
+      kprof names tune dump.bin --overhead 5%
     """
 
 

@@ -6,64 +6,92 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kprof.cli.applies import check_options, report_name
 from kprof.cli.choices import STATISTICS_ENDING
 from kprof.cli.output import check_output, inputs_of, write_product
 from kprof.cli.source import Opened, open_with_names
 from kprof.errors import UsageError
 from kprof.report.choose import has_filter, merged_parts, report_parts, statistics_of
-from kprof.report.request import Request, make_request
+from kprof.report.registry import Report
+from kprof.report.request import PATTERNS, Request, make_request
 
 if TYPE_CHECKING:
     from kprof.analysis.statistics import Statistics
 
-_PAGED = ("trace", "graph", "worst", "around")
 
+def run_report(report: Report, subject: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Write one report, or the page, from the options of the command line.
 
-def run_report(options: dict[str, Any]) -> None:
-    """One report, from the options of the command line."""
-    contexts = options.pop("contexts")
-    chosen = options.pop("tasks")
-    request = make_request({**options, "tasks": contexts})
-    request = _with_tasks(request, chosen)
+    Raises
+    ------
+    UsageError
+        The report cannot be made of these captures, in this form.
+    """
+    request = make_request(report.name, subject, options)
     dumps: Sequence[str] = options["dumps"]
-    target = Path(options["output"])
     several = len(dumps) > 1 or _is_saved(dumps[0])
-    check_options(options, report_name(request.what, options), several=several)
+    _check_form(report, options, several=several)
     _check_outputs(options)
     if several:
         parts = load_many(dumps, options, request)
         _save(parts, options["save"])
-        write_product(target, merged_parts(parts, request))
+        write_product(Path(options["output"]), merged_parts(parts, request))
         return
     run = open_one(dumps[0], options)
     if options["save"] is not None:
         _save([_statistics(run, request)], options["save"])
-    if options["html"] is not None:
+    if options["page"] is not None:
         from kprof.cli.page import write_page
 
         write_page(
-            options["html"],
+            options["page"],
             run,
             dumps[0],
             options["names"],
             options["diff_with"],
             request,
-            with_sources=options["sources"],
+            with_sources=bool(options["sources"]),
         )
         return
-    paged = request.form == "text" and request.what in _PAGED
-    report = report_parts(run.capture, run.names, request, known=run.known)
-    write_product(target, _dressed(report, run, request, options), paged=paged)
+    paged = request.form == "text" and report.paged
+    text = report_parts(run.capture, run.names, request, known=run.known)
+    write_product(Path(options["output"]), _dressed(text, run, request, options), paged=paged)
+
+
+def _check_form(report: Report, options: dict[str, Any], *, several: bool) -> None:
+    """Refuse a form or a look that the report has not got."""
+    coloured = options["color"] == "always"
+    if options["match"] is not None and not any(options[key] for key in PATTERNS):
+        raise UsageError("--match is how patterns are written; expected one (-F, -N, -C or -H)")
+    if report.target:
+        if options["output"] not in ("-", None, options["page"]):
+            raise UsageError("-o and --html both name the file to write; expected one of them")
+        if options["form"] != "text":
+            raise UsageError("--format is not for the page; expected --html without it")
+        if coloured:
+            raise UsageError(f"--color is for text, not for {report.shown}; expected one of them")
+    if options["form"] == "json" and (coloured or options["marks"]):
+        look = "--color always" if coloured else "--marks"
+        raise UsageError(f"{look} is for text, not for --format json; expected one of the two")
+    if several and not report.several:
+        raise UsageError(
+            f"{report.shown} is of one capture; several captures, and saved statistics, have only "
+            "a summary"
+        )
+    if coloured and several:
+        raise UsageError(
+            "--color always is for one capture; the summary of several, and of saved statistics, "
+            "has no colours"
+        )
 
 
 def _check_outputs(options: dict[str, Any]) -> None:
     """Refuse outputs over inputs, over foreign files, and two in one file."""
     dumps = [*options["dumps"], *filter(None, (options["diff_with"],))]
     read = inputs_of(dumps, [options["names"]], options["previous"], options["elf"])
-    for name, form in (("output", "report"), ("html", "page"), ("save", "statistics")):
-        check_output(options[name], form, read, force=options["force"])
-    target = options["html"] or options["output"]
+    for name, form in (("output", "report"), ("page", "page"), ("save", "statistics")):
+        if name != "output" or options["output"] != options["page"]:
+            check_output(options[name], form, read, force=options["force"])
+    target = options["page"] or options["output"]
     if options["save"] is not None and Path(options["save"]).resolve() == Path(target).resolve():
         raise UsageError(f"{target}: is named for two outputs; expected two files")
 
@@ -81,7 +109,7 @@ def _dressed(
         run,
         options["names"],
         colour=request.form == "text" and wants_colour(options["color"], options["output"]),
-        marks=request.form == "text" and options["marks"],
+        marks=request.form == "text" and bool(options["marks"]),
         summary=request.what == "summary",
     )
 
@@ -129,12 +157,6 @@ def load_many(dumps: Sequence[str], options: dict[str, Any], request: Request) -
 
 def _statistics(run: Opened, request: Request) -> Statistics:
     return statistics_of(run.capture, run.names, request, known=run.known)
-
-
-def _with_tasks(request: Request, chosen: tuple[int, ...]) -> Request:
-    from dataclasses import replace
-
-    return replace(request, tasks=chosen)
 
 
 def _is_saved(dump: str) -> bool:

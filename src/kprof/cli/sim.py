@@ -76,7 +76,7 @@ EVENTS = Events()
     help="Give up when MOMENT, or a byte of an upload, has not come for so long; 0: never.",
 )
 @click.option("--dump", metavar="FILE", help="Write the capture here and end, without an upload.")
-@click.option("-f", "--force", is_flag=True, help="Replace the file of --dump.")
+@click.option("--force", is_flag=True, help="Replace the file of --dump.")
 @click.option("--names", metavar="FILE", help="The name file that the kernel was built with.")
 @click.option("--link", metavar="PATH", help="Make PATH a link to the upload line's pty.")
 @click.option(

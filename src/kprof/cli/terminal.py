@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
-
-import click
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kprof.cli.source import Opened
@@ -15,19 +13,6 @@ if TYPE_CHECKING:
 
 _MOST_EVENTS = 500_000
 _STRIP = 64
-
-
-def look_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options ``--color`` and ``--marks``."""
-    command = click.option(
-        "--marks", is_flag=True, help="Marks of ftrace in the trace: + ! # * @ $ for long calls."
-    )(command)
-    return click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        help="Colours, links and the depth strip; auto: on a terminal.",
-    )(command)
 
 
 def wants_colour(choice: str, target: str = "-") -> bool:

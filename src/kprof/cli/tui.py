@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, filter_options
+from kprof.cli.choices import capture_options, cost_choice, decorate, filter_options
 
 
 @click.command()
 @click.argument("dump")
 @filter_options
-@click.option("--trigger-cost", metavar="TIME", help="Take out the triggers' own cost (as 0.3us).")
+@decorate(cost_choice())
 @capture_options
 def command(dump: str, **options: Any) -> None:
     """Browse functions, the call graph and every call; ? lists the keys.

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, force_option
+from kprof.cli.choices import capture_options, decorate, force_choice
 
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%")
 _MOST_LISTED = 20
@@ -64,15 +64,15 @@ def choose(costs: Sequence[Cost], trigger: float, others: float, most: float) ->
 @click.command("tune")
 @click.argument("dump")
 @capture_options
-@click.option("--budget", required=True, metavar="PERCENT",
+@click.option("--overhead", required=True, metavar="PERCENT",
               help="What triggers may take of the run time, as 5%.")  # fmt: skip
 @click.option("--trigger-cost", default="0.3us", show_default=True, metavar="TIME",
               help="What one trigger takes.")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", help="A name file to write; else the one read.")
-@force_option("-f")
+@decorate(force_choice())
 def tune(
     dump: str,
-    budget: str,
+    overhead: str,
     trigger_cost: str,
     output: str | None,
     force: bool,
@@ -85,8 +85,8 @@ def tune(
 
     \b
     Example:
-      kprof names tune dump.bin --budget 5%
-      kprof names tune dump.bin --budget 5% -o tuned.names
+      kprof names tune dump.bin --overhead 5%
+      kprof names tune dump.bin --overhead 5% -o tuned.names
     """
     from kprof.analysis.summary import summarise
     from kprof.cli.source import open_with_names
@@ -96,9 +96,9 @@ def tune(
     from kprof.names.store import silence
     from kprof.times import parse_time, to_ticks
 
-    share = _PERCENT.fullmatch(budget.strip())
+    share = _PERCENT.fullmatch(overhead.strip())
     if share is None or not 0 < float(share[1]) <= 100:
-        raise UsageError(f"--budget {budget}: expected a share of the run time, such as 5%")
+        raise UsageError(f"--overhead {overhead}: expected a share of the run time, such as 5%")
     capture, names, known = open_with_names(dump, **options, strict=True)
     path = options["names"] or find_names(Path(dump), capture.info.names_sha256)
     if path is None or str(path) == "-":
@@ -133,4 +133,4 @@ def tune(
         + (" (build again)" if chosen else "")
     )
     if chosen and total - saved > run * float(share[1]) / 100:
-        click.echo("kprof: the other triggers alone take more than the budget", err=True)
+        click.echo("kprof: the other triggers alone take more than that", err=True)

@@ -10,14 +10,14 @@ from kprof.upload.protocols import PROTOCOLS
 @click.command("upload")
 @click.argument("port", required=False)
 @click.option("-o", "--output", metavar="FILE", help="The capture file to write.")
-@click.option("-f", "--force", is_flag=True, help="Replace FILE, or an unfinished upload of it.")
+@click.option("--force", is_flag=True, help="Replace FILE, or an unfinished upload of it.")
 @click.option("--resume", is_flag=True, help="Go on with an unfinished upload of FILE.")
 @click.option(
-    "--base",
+    "--start-baud",
     type=click.IntRange(50, 4_000_000),
     default=115200,
     show_default=True,
-    help="Rate to call at.",
+    help="Baud rate of the first contact.",
 )
 @click.option(
     "--baud",

@@ -68,10 +68,10 @@ def check_options(proto: str, given: Collection[str]) -> None:
                 raise UsageError(f"{_option(other)} cannot be used with {_option(key)}: {why}")
     if "send_delay" in given and "send" not in given:
         raise UsageError("--send-delay is for --send, which is not given")
-    if proto not in AGENT and {"base", "baud"} <= set(given):
+    if proto not in AGENT and {"start_baud", "baud"} <= set(given):
         raise UsageError(
-            f"--base and --baud: with --proto {proto} the rate does not change; expected one of "
-            "them"
+            f"--start-baud and --baud: with --proto {proto} the rate does not change; expected "
+            "one of them"
         )
 
 

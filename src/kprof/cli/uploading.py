@@ -134,7 +134,7 @@ def agent_options(options: Mapping[str, Any]) -> UploadOptions:
     """The options of an upload from the agent."""
     return UploadOptions(
         host=HostOptions(
-            base_baud=options["base"],
+            base_baud=options["start_baud"],
             baud=options["baud"],
             delta=not options["raw"],
             verify=options["verify"],
@@ -161,7 +161,7 @@ def memory_options(options: Mapping[str, Any]) -> MemoryOptions:
         addr=_number("--addr", options["addr"]),
         banks=tuple(_number("--banks", bank) for bank in banks),
         stride=options["stride"],
-        baud=options["baud"] or options["base"],
+        baud=options["baud"] or options["start_baud"],
         clock_hz=options["hz"],
         valid=options["valid"],
         greeting=_greeting(options),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from kprof.analysis.calls import Timeline, timeline
 from kprof.analysis.filters import Mask, left_out
@@ -22,7 +22,6 @@ from kprof.capture.model import Capture
 from kprof.names import NameFile
 from kprof.names.calls import CallKnowledge
 from kprof.report.choose import (
-    as_json,
     filter_of,
     has_filter,
     in_blocks,
@@ -38,38 +37,188 @@ _DEEP = 256  # calls inside each other: more than the stacks of kernels hold
 _EVENTS_A_LINE = 6  # a line of the trace takes as long as so many events of the summary
 
 
-def answer(
+class _Calls(NamedTuple):
+    """The calls of a capture, and those of them that the request's filters keep."""
+
+    lines: Timeline
+    keep: Mask | None
+
+    @property
+    def units(self) -> Units:
+        return Units(self.lines.info.clock_hz)
+
+
+def _calls(
+    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None
+) -> _Calls:
+    cost = trigger_cost(capture, request)
+    lines = timeline(capture, names, trigger_cost=cost, known=known)
+    return _Calls(lines, kept_mask(lines, request))
+
+
+def _text(calls: _Calls, request: Request, text: Iterable[str]) -> Iterator[str]:
+    """The lines of a report, what makes it doubtful, and what the filters left out of it."""
+    yield from in_blocks(text)
+    yield from in_blocks(_uncertain(calls.lines.outcome, request.what))
+    if calls.keep is not None:
+        yield _left_out(calls.lines, calls.keep)
+
+
+def _object(calls: _Calls, value: dict[str, Any]) -> dict[str, Any]:
+    """The same of a report as an object."""
+    if calls.keep is None:
+        return value
+    return {**value, "left_out": _left_out_json(calls.lines, calls.keep)}
+
+
+def trace_text_parts(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> Iterator[str]:
-    """The report that `request.what` names, in parts."""
-    if request.what in ("graph", "hist"):
-        yield from _folded(capture, names, request, known)
-        return
-    cost = trigger_cost(capture, request)
-    if request.what == "trace" and request.form == "text" and not has_filter(request):
+    """The nested trace, or the part of it around a time."""
+    if not has_filter(request) and request.around is None:
         from kprof.report.trace_stream import trace_text
 
+        cost = trigger_cost(capture, request)
         fast = pays(_EVENTS_A_LINE * capture.events)
         yield from trace_text(Stream(capture, names, trigger_cost=cost, known=known, fast=fast))
         return
-    if request.what == "tasks" and request.form == "text" and not has_filter(request):
-        from kprof.report.tasks import stream_lines
+    calls = _calls(capture, names, request, known)
+    if request.around is None:
+        yield from _text(calls, request, trace_lines(calls.lines, calls.keep))
+    else:
+        near = _around(calls.lines, request, calls.keep)
+        yield from _text(calls, request, trace_lines(calls.lines, *near))
 
-        stream = Stream(capture, names, trigger_cost=cost, known=known)
-        yield from in_blocks(stream_lines(stream))
-        assert stream.outcome is not None
-        yield from in_blocks(_uncertain(stream.outcome, "tasks"))
+
+def trace_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The calls and marks of the trace."""
+    calls = _calls(capture, names, request, known)
+    shown = calls.keep
+    if request.around is not None:
+        shown, _ = _around(calls.lines, request, calls.keep)
+    return _object(calls, trace_json(calls.lines, shown))
+
+
+def worst_text_parts(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Iterator[str]:
+    """The trace of the slowest calls of a function."""
+    calls = _calls(capture, names, request, known)
+    yield from _text(calls, request, _worst(calls.lines, request, calls.keep, calls.units))
+
+
+def worst_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The same calls, each with all inside it."""
+    calls = _calls(capture, names, request, known)
+    lines, keep = calls
+    number = function_number(lines, request.subject[0])
+    rows = worst_calls(lines, number, request.many, keep, request.by)
+    worst = [trace_json(lines, _inside(lines, row, keep)) for row in rows.tolist()]
+    return _object(calls, {"name": request.subject[0], "worst": worst})
+
+
+def between_text_parts(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Iterator[str]:
+    """The distribution of the times from one inline trigger to another."""
+    calls = _calls(capture, names, request, known)
+    times, lonely = intervals(calls.lines, request.subject[0], request.subject[1], calls.keep)
+    first, second = (safe_name(name) for name in request.subject)
+    text = distribution_lines(f"{first} to {second}", Measure.of(times), calls.units)
+    if lonely:
+        text.append(f"  {lonely} {first} without a {second} before the next {first}")
+    yield from _text(calls, request, text)
+
+
+def between_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The same distribution."""
+    calls = _calls(capture, names, request, known)
+    times, lonely = intervals(calls.lines, request.subject[0], request.subject[1], calls.keep)
+    value = distribution_json(Measure.of(times), calls.units)
+    return _object(calls, {**value, "without": lonely})
+
+
+def interrupts_text_parts(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Iterator[str]:
+    """How long the interrupts take, how often they come and on top of what."""
+    from kprof.report.interrupts import interrupt_lines
+
+    calls = _calls(capture, names, request, known)
+    yield from _text(calls, request, interrupt_lines(calls.lines, request.irqs, calls.keep))
+
+
+def interrupts_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The same figures."""
+    from kprof.report.interrupts import interrupts_json
+
+    calls = _calls(capture, names, request, known)
+    return _object(calls, interrupts_json(calls.lines, request.irqs, calls.keep))
+
+
+def tasks_text_parts(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Iterator[str]:
+    """Each context with its run time, and a time line."""
+    if has_filter(request):
+        from kprof.report.tasks import task_lines
+
+        calls = _calls(capture, names, request, known)
+        yield from _text(calls, request, task_lines(calls.lines, calls.keep))
         return
-    lines = timeline(capture, names, trigger_cost=cost, known=known)
-    keep = kept_mask(lines, request)
-    if request.form == "json":
-        value = _json(lines, keep, request)
-        yield as_json(value if keep is None else {**value, "left_out": _left_out_json(lines, keep)})
-        return
-    yield from in_blocks(_text(lines, keep, request))
-    yield from in_blocks(_uncertain(lines.outcome, request.what))
-    if keep is not None:
-        yield _left_out(lines, keep)
+    from kprof.report.tasks import stream_lines
+
+    cost = trigger_cost(capture, request)
+    stream = Stream(capture, names, trigger_cost=cost, known=known)
+    yield from in_blocks(stream_lines(stream))
+    assert stream.outcome is not None
+    yield from in_blocks(_uncertain(stream.outcome, "tasks"))
+
+
+def tasks_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The same figures, and the parts of the run."""
+    from kprof.report.tasks import tasks_json
+
+    calls = _calls(capture, names, request, known)
+    return _object(calls, tasks_json(calls.lines, calls.keep))
+
+
+def graph_text_parts(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Iterator[str]:
+    """The tree of calls, or the callers and callees of one function."""
+    return _folded_text(capture, names, request, known, _graph)
+
+
+def graph_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The same tree."""
+    return _folded_object(capture, names, request, known, _graph)
+
+
+def hist_text_parts(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> Iterator[str]:
+    """The distributions of a function's total and net time."""
+    return _folded_text(capture, names, request, known, _distributions)
+
+
+def hist_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The same distributions."""
+    return _folded_object(capture, names, request, known, _distributions)
 
 
 def _uncertain(outcome: Outcome, what: str) -> Iterator[str]:
@@ -85,31 +234,42 @@ def _uncertain(outcome: Outcome, what: str) -> Iterator[str]:
         )
 
 
-def _folded(
-    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None
+_Answer = tuple[dict[str, Any], Iterable[str]]
+_Fold = Callable[..., _Answer]
+
+
+def _folded_text(
+    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None, fold: _Fold
 ) -> Iterator[str]:
     """A report whose memory does not grow with the capture."""
-    cost = trigger_cost(capture, request)
-    stream = Stream(capture, names, trigger_cost=cost, known=known)
-    chosen = filter_of(stream.info, request) if has_filter(request) else None
-    selection = Selection(stream, chosen)
+    stream, selection = _stream(capture, names, request, known)
     units = Units(stream.info.clock_hz)
-    subject = request.subject[0] if request.subject else ""
-    fold = _graph if request.what == "graph" else _distributions
-    value, text = fold(stream, selection, subject, units, json=request.form == "json")
-    left = (selection.calls, selection.net)
-    if request.form == "json":
-        gone = {"left_out": {"calls": left[0], "net_us": units.value(left[1])}}
-        yield as_json(value if chosen is None else {**value, **gone})
-        return
+    _, text = fold(stream, selection, "".join(request.subject), units, json=False)
     yield from in_blocks(text)
     assert stream.outcome is not None
     yield from in_blocks(_uncertain(stream.outcome, request.what))
-    if chosen is not None:
-        yield _left_out_text(*left, stream.ledger.elapsed, units)
+    if has_filter(request):
+        yield _left_out_text(selection.calls, selection.net, stream.ledger.elapsed, units)
 
 
-_Answer = tuple[dict[str, Any], Iterable[str]]
+def _folded_object(
+    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None, fold: _Fold
+) -> dict[str, Any]:
+    stream, selection = _stream(capture, names, request, known)
+    units = Units(stream.info.clock_hz)
+    value, _ = fold(stream, selection, "".join(request.subject), units, json=True)
+    if not has_filter(request):
+        return value
+    return {**value, "left_out": {"calls": selection.calls, "net_us": units.value(selection.net)}}
+
+
+def _stream(
+    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None
+) -> tuple[Stream, Selection]:
+    cost = trigger_cost(capture, request)
+    stream = Stream(capture, names, trigger_cost=cost, known=known)
+    chosen = filter_of(stream.info, request) if has_filter(request) else None
+    return stream, Selection(stream, chosen)
 
 
 def _graph(stream: Stream, selection: Selection, function: str, _: Units, *, json: bool) -> _Answer:
@@ -135,58 +295,6 @@ def _distributions(
     name = safe_name(function)
     lines = distribution_lines(f"{name}, total (elapsed)", total, units)
     return {}, [*lines, "", *distribution_lines(f"{name}, self (net)", own, units)]
-
-
-def _text(lines: Timeline, keep: Mask | None, request: Request) -> Iterator[str]:
-    units = Units(lines.info.clock_hz)
-    what, subject = request.what, request.subject
-    if what == "trace":
-        yield from trace_lines(lines, keep)
-    elif what == "worst":
-        yield from _worst(lines, request, keep, units)
-    elif what == "around":
-        yield from trace_lines(lines, *_around(lines, request, keep))
-    elif what == "between":
-        times, lonely = intervals(lines, subject[0], subject[1], keep)
-        title = f"{safe_name(subject[0])} to {safe_name(subject[1])}"
-        yield from distribution_lines(title, Measure.of(times), units)
-        if lonely:
-            first, second = (safe_name(name) for name in subject)
-            yield f"  {lonely} {first} without a {second} before the next {first}"
-    elif what == "interrupts":
-        from kprof.report.interrupts import interrupt_lines
-
-        yield from interrupt_lines(lines, request.irqs, keep)
-    else:
-        from kprof.report.tasks import task_lines
-
-        yield from task_lines(lines, keep)
-
-
-def _json(lines: Timeline, keep: Mask | None, request: Request) -> dict[str, Any]:
-    units = Units(lines.info.clock_hz)
-    what, subject = request.what, request.subject
-    if what == "between":
-        times, lonely = intervals(lines, subject[0], subject[1], keep)
-        return {**distribution_json(Measure.of(times), units), "without": lonely}
-    if what == "interrupts":
-        from kprof.report.interrupts import interrupts_json
-
-        return interrupts_json(lines, request.irqs, keep)
-    if what == "tasks":
-        from kprof.report.tasks import tasks_json
-
-        return tasks_json(lines, keep)
-    if what == "worst":
-        number = function_number(lines, subject[0])
-        rows = worst_calls(lines, number, request.many, keep, request.by)
-        return {
-            "name": subject[0],
-            "worst": [trace_json(lines, _inside(lines, row, keep)) for row in rows.tolist()],
-        }
-    if what == "around":
-        keep, _ = _around(lines, request, keep)
-    return trace_json(lines, keep)
 
 
 def _worst(lines: Timeline, request: Request, keep: Mask | None, units: Units) -> Iterator[str]:
@@ -215,7 +323,7 @@ def _around(lines: Timeline, request: Request, keep: Mask | None) -> tuple[Mask,
 
     from kprof.times import parse_time, to_ticks
 
-    time = math.floor(to_ticks(parse_time(request.subject[0], "--around"), lines.info.clock_hz))
+    time = math.floor(to_ticks(parse_time(request.around or "", "--around"), lines.info.clock_hz))
     first, last = around(lines, time, 2 * request.many)
     near: Mask = (lines.calls.entry_event <= last) & (lines.calls.exit_event >= first)
     return near if keep is None else near & keep, (first, last)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.errors import UsageError
 from kprof.names import NameFile
+from kprof.report.registry import REPORTS
 from kprof.report.request import Request
 
 if TYPE_CHECKING:
@@ -42,12 +44,18 @@ def report_parts(
         The request names what is not there.
     """
     request = request or Request()
-    if request.what == "summary":
-        yield from _summary(capture, names, request, known)
+    report = REPORTS[request.what]
+    if request.form == "json":
+        yield as_json(_function(report.json)(capture, names, request, known=known))
     else:
-        from kprof.report.answers import answer
+        yield from _function(report.text)(capture, names, request, known=known)
 
-        yield from answer(capture, names, request, known=known)
+
+def _function(place: str) -> Callable[..., Any]:
+    """The function that a report names as ``module:function``."""
+    module, _, name = place.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def merged_parts(parts: Sequence[Statistics], request: Request) -> Iterator[str]:
@@ -141,23 +149,37 @@ def as_json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _summary(
-    capture: Capture, names: NameFile, request: Request, known: CallKnowledge | None
+def summary_text_parts(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> Iterator[str]:
-    plain = request.fields is None and request.sort in _SUMMARY_SORTS and not request.never
-    if plain and not has_filter(request):
-        from kprof.analysis.summary import summarise
-        from kprof.report.summary import summary_json, summary_text
-
-        cost = trigger_cost(capture, request)
-        summary = summarise(capture, names, trigger_cost=cost, known=known)
-        yield as_json(summary_json(summary)) if request.form == "json" else summary_text(summary)
+    """The summary of one capture."""
+    if not _is_plain(request):
+        yield from _statistics_text(statistics_of(capture, names, request, known=known), request)
         return
-    statistics = statistics_of(capture, names, request, known=known)
-    if request.form == "json":
-        yield as_json(_statistics_json(statistics, request))
-    else:
-        yield from _statistics_text(statistics, request)
+    from kprof.analysis.summary import summarise
+    from kprof.report.summary import summary_text
+
+    cost = trigger_cost(capture, request)
+    yield summary_text(summarise(capture, names, trigger_cost=cost, known=known))
+
+
+def summary_object(
+    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+) -> dict[str, Any]:
+    """The figures of the summary of one capture."""
+    if not _is_plain(request):
+        return _statistics_json(statistics_of(capture, names, request, known=known), request)
+    from kprof.analysis.summary import summarise
+    from kprof.report.summary import summary_json
+
+    cost = trigger_cost(capture, request)
+    return summary_json(summarise(capture, names, trigger_cost=cost, known=known))
+
+
+def _is_plain(request: Request) -> bool:
+    """Is the paper's summary enough, which needs no distributions?"""
+    plain = request.fields is None and request.sort in _SUMMARY_SORTS and not request.never
+    return plain and not has_filter(request)
 
 
 def has_filter(request: Request) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kprof.errors import UsageError
 
@@ -14,12 +16,13 @@ class Request:
     Attributes
     ----------
     what
-        ``summary``, ``trace``, ``graph``, ``hist``, ``worst``, ``around``, ``between``,
-        ``interrupts`` or ``tasks``.
+        The name of a report in `kprof.report.registry`.
     subject
-        The function, the time or the triggers that `what` is about.
+        The function or the triggers that `what` is about.
     many
-        How many calls, or how many events around.
+        How many calls, or how many events on each side of `around`.
+    around
+        The time that the trace is shown around.
     by
         What the worst calls have most of: ``total`` (elapsed) or ``net``.
     slower
@@ -38,6 +41,7 @@ class Request:
     subject: tuple[str, ...] = ()
     many: int = 5
     by: str = "total"
+    around: str | None = None
     slower: str | None = None
     form: str = "text"
     only: tuple[str, ...] = ()
@@ -57,45 +61,29 @@ class Request:
     irqs: tuple[str, ...] = field(default=())
 
 
-FILTERS = ("only", "without", "callers", "hide", "depth", "least", "span", "tasks")
-_QUESTIONS = ("trace", "graph", "hist", "worst", "around", "between", "interrupts", "tasks")
+PATTERNS = ("only", "without", "callers", "hide")
+FILTERS = (*PATTERNS, "depth", "least", "span", "tasks")
 
 
-def make_request(options: dict[str, object]) -> Request:
-    """The request of the command line's options, each by its long name.
+def make_request(what: str, subject: tuple[str, ...], options: Mapping[str, object]) -> Request:
+    """The request of the command line's options, each by the name of its field.
 
     Raises
     ------
     UsageError
-        Two questions were asked at once, or a program was given that none needs.
+        A program was given that nothing needs.
     """
     if options.get("elf") is not None and "size" not in f"{options['fields']},{options['sort']}":
         raise UsageError("--elf is for the functions' sizes; expected -f +size with it")
-    asked = [name for name in _QUESTIONS if options.get(name) not in (None, False)]
-    if options.get("slower_than") is not None:
-        asked.append("slower-than")
-    if len(asked) > 1:
-        raise UsageError(f"--{' and --'.join(asked)} are different reports; expected one of them")
-    values = {
-        name: options[name]
-        for name in Request.__dataclass_fields__
-        if options.get(name) is not None
-    }
-    if not asked:
-        return Request(**values)  # type: ignore[arg-type]
-    what = asked[0]
-    if what == "slower-than":
-        return Request(**{**values, "what": "trace", "slower": options["slower_than"]})  # type: ignore[arg-type]
-    subject = options[what]
-    if isinstance(subject, str):
-        subject = (subject,)
-    elif not isinstance(subject, tuple):
-        subject = ()
-    return Request(**{**values, "what": what, "subject": subject})  # type: ignore[arg-type]
+    return Request(
+        **{**_given(options, Request.__dataclass_fields__), "what": what, "subject": subject}
+    )
 
 
-def filter_request(options: dict[str, object]) -> Request:
+def filter_request(options: Mapping[str, object]) -> Request:
     """The request of a command that takes filters, a trigger's cost and interrupts alone."""
-    names = (*FILTERS, "match", "trigger_cost", "irqs")
-    given = {name: options[name] for name in names if options.get(name) is not None}
-    return Request(**given)  # type: ignore[arg-type]
+    return Request(**_given(options, (*FILTERS, "match", "trigger_cost", "irqs")))
+
+
+def _given(options: Mapping[str, object], names: Iterable[str]) -> dict[str, Any]:
+    return {name: options[name] for name in names if options.get(name) is not None}

@@ -46,7 +46,7 @@ def connect(link: Link, until: float | None = None) -> Talk[Info]:
     if link.received == received:
         raise NoAnswerError(
             f"nobody answers: {tries} requests, not a byte back (is the agent running, the cable a "
-            "crossed one, the rate right? --base sets it)"
+            "crossed one, the rate right? --start-baud sets it)"
         )
     if link.echoes - echoes >= tries - 1:
         raise NoAnswerError(
@@ -55,8 +55,8 @@ def connect(link: Link, until: float | None = None) -> Talk[Info]:
         )
     raise NoAnswerError(
         f"answers nonsense: {link.received - received} bytes and none an agent's message; they "
-        f"begin {_excerpt(link.first_bytes)} (another rate? --base sets it; or the agent is not "
-        "started: --send types a command)"
+        f"begin {_excerpt(link.first_bytes)} (another rate? --start-baud sets it; or the agent is "
+        "not started: --send types a command)"
     )
 
 

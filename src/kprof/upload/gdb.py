@@ -112,7 +112,7 @@ class GdbReader:
             raise NoAnswerError(
                 "no gdb stub answers"
                 + (f": {self.stream.received} bytes, no packet" if self.stream.received else "")
-                + " (is it started, the rate right? --base sets it)"
+                + " (is it started, the rate right? --start-baud sets it)"
             )
         size = DEFAULT_PACKET
         for feature in reply.split(b";"):

@@ -103,5 +103,5 @@ def differing(address: int) -> KeptDiffersError:
     """The error for bytes at this address."""
     return KeptDiffersError(
         f"what was kept of an earlier upload is not what the board has now (it differs from "
-        f"{address:#x} on): it was started again or is still recording (-f begins anew)"
+        f"{address:#x} on): it was started again or is still recording (--force begins anew)"
     )

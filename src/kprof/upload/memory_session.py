@@ -124,8 +124,8 @@ class MemoryOptions:
         self.layout(self.records or RECORDS)
         if self.resume and not self.resumable:
             raise UsageError(
-                f"--resume: a transfer by {self.proto} begins anew each time (-f replaces what was "
-                "kept)"
+                f"--resume: a transfer by {self.proto} begins anew each time (--force "
+                "replaces what was kept)"
             )
         if self.verify and self.proto in FILES:
             raise UsageError(
@@ -339,7 +339,7 @@ class _Fetcher:
                 f"{shlex.quote(str(path))} -o FILE --valid {valid} reads it)"
             )
         kind = self._kind(error, came=True)
-        return kind(f"{error}; {kept}; a new transfer by {options.proto} needs -f")
+        return kind(f"{error}; {kept}; a new transfer by {options.proto} needs --force")
 
     def _lost(self, error: UploadError) -> UploadError:
         """The error of a transfer of which nothing can be kept."""
