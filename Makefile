@@ -1,6 +1,7 @@
 # make demo   the whole chain on a simulated board      make test   every check
 # make bench  the benchmarks                            make check  the checks, nothing installed
-# make versions  the suite with the oldest versions that are allowed, and with the newest; PART= names tests
+# make versions  the suite with the oldest versions that are allowed, and with the newest; PART= names tests,
+#                PART=--part takes the few that CI runs
 
 PYTHON ?= python3
 VENV   ?= .venv

@@ -1,8 +1,18 @@
-"""The tests run alike whether make started them or not: `kprof cc` looks at how deep make is."""
+"""What holds for every test: it runs alike on any machine, and whether make started it or not.
+
+`kprof cc` looks at how deep make is; hypothesis times its examples, and a busy
+machine is slow.
+"""
 
 from __future__ import annotations
 
 import os
 
+from hypothesis import HealthCheck, settings
+
 for name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS"):
     os.environ.pop(name, None)
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")

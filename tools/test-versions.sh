@@ -1,7 +1,8 @@
 #!/bin/sh
 # Run tests with the oldest versions that pyproject.toml allows, or with the newest that there are.
-# usage: test-versions.sh lowest|newest [pytest arguments]
+# usage: test-versions.sh lowest|newest [--part | pytest arguments]
 #   lowest: each direct dependency at its bound, Python 3.10;  newest: Python 3.13
+#   --part: the tests of .ci/versions-part, with no more installed than they need
 # uv makes the environment (build/versions-*); Python is the one in PATH or pyenv's.
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,8 +27,13 @@ if [ -z "$uv" ]; then
     uv=build/uv/bin/uv
 fi
 venv=build/versions-$which
+packages="-e .[board,fast,dev]"
+if [ "${1-}" = --part ]; then
+    packages="-e .[tui,arrow] pytest>=8.2 hypothesis>=6.100"
+    set -- $(cat .ci/versions-part)
+fi
 "$uv" venv --quiet --clear --python "$interpreter" "$venv"
-"$uv" pip install --quiet --python "$venv/bin/python" --resolution "$resolution" -e '.[board,fast,dev]'
+"$uv" pip install --quiet --python "$venv/bin/python" --resolution "$resolution" $packages
 echo "test-versions: $which on $("$venv/bin/python" --version)"
 unset PYTHONPATH
 exec "$venv/bin/python" -m pytest -ra -p no:cacheprovider "$@"
