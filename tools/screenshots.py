@@ -1,7 +1,8 @@
 """Make the pictures of the documentation, docs/images/*.png, from the example kernel.
 
 Run it in the project's folder as ``python -m tools.screenshots``. Needs the extras board and dev,
-chromium with chromedriver, and for small files pngquant.
+chromium with chromedriver, and for small files pngquant. The picture of the case study needs what
+``make -C examples/lwip run`` leaves; ``python -m tools.screenshots case`` makes that one alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tests.html.chromium import Page, chromium
 
 IMAGES = Path("docs/images")
 KERNEL = Path("examples/minikernel/prebuilt")
+LWIP = Path("examples/lwip/build")
 NAMES = KERNEL / "kernel.names"
 WIDTH = 1240
 SHOW = "document.querySelector(`#table td.name[title='${arguments[0]}']`).click()"
@@ -78,6 +80,20 @@ def pages(work: Path) -> None:
         shoot(driver, "difference", "#columns-grid", 860)
 
 
+def case_study(work: Path) -> None:
+    """lwIP with loaned buffers, compared with copied ones."""
+    folder = LWIP.resolve()
+    names, before = folder / "kernel.names", folder / "copy.bin"
+    options = ("--names", names, "--diff-with", before, "--html", work / "case.html")
+    kprof("report", folder / "loan.bin", *options)
+    with chromium(WIDTH, 1560) as driver:
+        page = Page(driver, work / "case.html")
+        page.run(SHOW, "lanisr")
+        page.run("document.getElementById('flame-section').scrollIntoView()")
+        settle(page)
+        shoot(driver, "case-study", "#columns-grid", 860)
+
+
 def settle(page: Page) -> None:
     """Until the page stands still: its animations take under half a second."""
     page.driver.execute_async_script("setTimeout(arguments[0], 900)")
@@ -125,6 +141,10 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
+        if (LWIP / "loan.bin").is_file():
+            case_study(work)
+        if sys.argv[1:] == ["case"]:
+            return
         kprof("sim", KERNEL / "kernel.elf", "--names", NAMES, "--dump", work / "dump.kpd")
         kprof("sim", KERNEL / "loan.elf", "--names", NAMES, "--dump", work / "after.kpd")
         pages(work)

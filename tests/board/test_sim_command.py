@@ -56,7 +56,7 @@ def test_fewer_events_and_less_time(tmp_path: Path) -> None:
 
 def test_what_is_on_the_ethernet(tmp_path: Path) -> None:
     dump = str(tmp_path / "dump.bin")
-    brief = ("--dump", dump, "-f", "--seconds", "0.4")
+    brief = ("--dump", dump, "--force", "--seconds", "0.4")
     result = sim(*brief, "--traffic", "tcp", "--ram", "1536k")
     assert result.exit_code == 0, result.exception
     assert "the TCP peer: 0 connections, 0 bytes acknowledged" in result.stderr

@@ -93,7 +93,7 @@ EVENTS = Events()
 @click.option("--ram", type=Size(), metavar="BYTES", help="Size of the board's RAM (2M).")
 @click.option(
     "--traffic",
-    type=click.Choice(["stream", "tcp", "none"]),
+    type=click.Choice(["stream", "tcp", "tcp-flood", "none"]),
     default="stream",
     show_default=True,
     help="On the Ethernet: data that waits for nobody, a TCP peer that answers, or nothing.",

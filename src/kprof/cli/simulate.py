@@ -34,6 +34,7 @@ from kprof.symbols import planted_digest
 TRAFFIC: dict[str, Callable[[int, int], Traffic]] = {
     "stream": lambda hz, seed: data_stream(hz, seed=seed),
     "tcp": lambda hz, seed: TcpPeer(hz, seed=seed),
+    "tcp-flood": lambda hz, seed: TcpPeer(hz, seed=seed, pause_us=0),
     "none": lambda hz, seed: iter(()),  # noqa: ARG005
 }
 """What can come over the Ethernet: from (clocks a second, seed)."""
