@@ -7,12 +7,10 @@ and several tasks, with task marks and without.
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
 import re
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +22,7 @@ from tests.analysis import kernels
 from tests.analysis.programs import Options
 from tests.export import readers
 from tests.export.samples import Sample, kernel, sample
+from tests.html.pages import page_columns, page_data
 
 import kprof
 from kprof.analysis.paths import PathTree
@@ -31,7 +30,7 @@ from kprof.capture import write_raw
 from kprof.export.formats import export
 from kprof.names import format_names
 from kprof.report.choose import report_parts
-from kprof.report.html.build import chosen_calls, html_parts
+from kprof.report.html.build import html_parts
 from kprof.report.request import Request
 
 
@@ -144,23 +143,11 @@ def test_python(shot: Sample, tmp_path: Path) -> None:
 
 def test_the_page(shot: Sample) -> None:
     page = "".join(html_parts(shot.capture, shot.names))
-    data = json.loads(re.findall(r'<script type="application/json" id="data">(.*?)<', page)[0])
+    data = page_data(page)
     names = [function["name"] for function in data["functions"]]
     found = {names[row[0]]: Figures(row[1], row[2], row[3]) for row in data["figures"]}
     assert found == functions_of(shot)
-    blob = zlib.decompress(
-        base64.b64decode(re.findall(r'<script type="text/plain" id="columns">(.*?)<', page)[0])
-    )
-    columns: dict[str, list[int]] = {}
-    at = 0
-    for name, entry in data["columns"].items():
-        values = np.zeros(entry["count"], np.int64)
-        for plane in range(entry["planes"]):
-            values |= (
-                np.frombuffer(blob, np.uint8, entry["count"], at).astype(np.int64) << 8 * plane
-            )
-            at += entry["count"]
-        columns[name] = values.tolist()
+    columns = page_columns(page)
     paths: list[tuple[str, ...]] = [()]
     tree: Paths = {}
     for parent, function, *figures in zip(
@@ -176,16 +163,17 @@ def test_the_terminal_browser(shot: Sample) -> None:
     pytest.importorskip("textual", reason="the extra kprof[tui] is not installed")
     from kprof.tui.app import Browser
     from kprof.tui.focus import focus
+    from kprof.tui.reading import Reading
 
-    run = chosen_calls(shot.capture, shot.names, None, Request())
-    app = Browser(run, {})
+    reading = Reading(shot.capture, shot.names)
+    app = Browser(reading, {})
     expected = functions_of(shot)
     found = {}
     for at in range(len(app.functions)):
         total, net, calls, *_, name = app.functions.line(at).plain.split()
         found[name] = Figures(int(calls), int(total), int(net))
     assert found == expected
-    names = [entry.name for entry in run.timeline.functions]
+    names = [entry.name for entry in reading.tags.functions]
     assert tree_paths(app.graph.tree, names) == paths_of(shot)
     for number, name in enumerate(names):
         tree, callers = focus(app.graph.tree, number)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import html.parser
 import json
-import zlib
 from itertools import pairwise
 from typing import Any
 
@@ -13,18 +11,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.analysis import kernel_sim
+from tests.analysis import kernel_sim, kernels
+from tests.analysis.programs import Options
+from tests.html.pages import page_columns, page_data
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.calls import Timeline
+from kprof.analysis.filters import kept_marks
 from kprof.analysis.interrupts import interrupt_functions
-from kprof.analysis.replay.codes import MARK_INLINE, ORPHAN
+from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE
 from kprof.capture import Capture
-from kprof.names import parse_names
+from kprof.names import NameFile, parse_names
+from kprof.report.choose import filter_of
 from kprof.report.html import page
 from kprof.report.html.build import html_parts
 from kprof.report.html.columns import ColumnWriter
-from kprof.report.html.lanes import MAX_LEVEL, levels, slices
+from kprof.report.html.lanes import MAX_LEVEL
 from kprof.report.request import Request
 
 STYLES = ("pair", "early", "swtch")
@@ -36,24 +38,14 @@ def simulated(seed: int, style: str = "pair", steps: int = 1500) -> Any:
     return timeline(Capture.from_events(kernel.times, kernel.tags), names)
 
 
-def read_back(writer: ColumnWriter) -> dict[str, list[int]]:
-    """What the page's script does, in slow Python."""
-    data = zlib.decompress(base64.b64decode(writer.text()))
-    at, out = 0, {}
-    for name, entry in writer.directory.items():
-        count, planes = entry["count"], entry["planes"]
-        values = [0] * count
-        for plane in range(planes):
-            for i in range(count):
-                values[i] += data[at + plane * count + i] << (8 * plane)
-        if entry.get("signed"):
-            values = [-(v + 1) // 2 if v % 2 else v // 2 for v in values]
-        if entry.get("delta"):
-            values = np.cumsum(values).tolist() if values else []
-        out[name] = values
-        at += planes * count
-    assert at == len(data)
-    return out
+def as_page(writer: ColumnWriter) -> str:
+    """Nothing but the columns."""
+    data = {"columns": writer.directory, "pieces": writer.pieces}
+    text = "".join(writer.taken(last=True))
+    return (
+        f'<script type="text/plain" class="columns">{text}</script>'
+        f'<script type="application/json" id="data">{json.dumps(data)}</script>'
+    )
 
 
 LIMITS = {"u8": (0, 255), "u16": (0, 65535), "u32": (0, 2**32 - 1), "i32": (-(2**31), 2**31 - 1)}
@@ -62,24 +54,93 @@ numbers = st.lists(
 )
 
 
-@given(st.lists(st.tuples(numbers, st.booleans()), max_size=4))
-def test_columns_come_back(columns: list[tuple[list[int], bool]]) -> None:
+@given(st.lists(st.tuples(numbers, numbers, st.booleans()), max_size=4))
+def test_columns_come_back(columns: list[tuple[list[int], list[int], bool]]) -> None:
     writer = ColumnWriter()
-    for at, (values, delta) in enumerate(columns):
-        writer.add(f"c{at}", np.array(values, np.int64), delta=delta)
+    for piece in (0, 1):
+        for at, column in enumerate(columns):
+            writer.add(f"c{at}", np.array(column[piece], np.int64), delta=column[2])
     directory = writer.directory
-    found = read_back(writer)
-    assert found == {f"c{at}": values for at, (values, _) in enumerate(columns)}
-    for at, (values, _) in enumerate(columns):
+    found = page_columns(as_page(writer))
+    assert found == {f"c{at}": [*first, *second] for at, (first, second, _) in enumerate(columns)}
+    for at, (first, second, _) in enumerate(columns):
         low, high = LIMITS.get(directory[f"c{at}"]["array"], (-(2**53), 2**53))
-        assert all(low <= value <= high for value in values)
+        assert all(low <= value <= high for value in [*first, *second])
+
+
+def nested(columns: dict[str, list[int]]) -> list[int]:
+    """Who called each call, as the page's script finds it again."""
+    up = [-1] * len(columns["exit"])
+    top: dict[int, int] = {}
+    for call in reversed(columns["call"]):
+        context = columns["context"][call]
+        above = top.get(context, -1)
+        while above > call:
+            above = up[above]
+        up[call], top[context] = above, call
+    return up
+
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "all": {},
+    "hidden": {"hide": ("[1-2]$",)},
+    "long": {"least": "30us"},
+    "range": {"span": "2ms~4ms"},
+    "trees": {"only": ("1$",)},
+    "tasks": {"tasks": (1,)},
+}
+
+
+def kernel_of(style: str, seed: int) -> tuple[Capture, NameFile]:
+    if style in STYLES:
+        kernel = kernel_sim.Kernel(seed, style, True, 1500)
+        names = parse_names(kernel_sim.name_text(style))
+        return Capture.from_events(kernel.times, kernel.tags), names
+    made = kernels.Kernel(seed, Options(style="far", marks=True))
+    return Capture.from_events(made.ticks, made.tags), parse_names(made.names)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("style", [*STYLES, "marks"])
+def test_the_calls_in_the_page_are_those_of_the_timeline(style: str, choice: str) -> None:
+    request = Request(**CHOICES[choice])
+    for seed in range(2):
+        capture, names = kernel_of(style, seed)
+        line = timeline(capture, names)
+        keep = filter_of(line.info, request).mask(line)
+        calls = line.calls.select(keep)
+        found = page_columns("".join(html_parts(capture, names, request=request)))
+        expected = {
+            "function": calls.function,
+            "event": calls.entry_event,
+            "exit": calls.exit,
+            "wall": calls.wall,
+            "away": calls.wall - calls.elapsed,
+            "inside": calls.elapsed - calls.net,
+            "level": calls.depth,
+            "context": calls.context,
+            "flags": calls.flags,
+        }
+        for name, column in expected.items():
+            assert found[name] == column.tolist(), (name, seed)
+        assert nested(found) == calls.parent.tolist()
+        marks = line.marks
+        stays = (marks.kind == MARK_INLINE) & kept_marks(line, keep)
+        assert found["markTime"] == marks.time[stays].tolist()
+        assert found["markSince"] == marks.since[stays].tolist()
+        number = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
+        assert found["markParent"] == (number[marks.parent[stays]] + 1).tolist()
+        switch = marks.kind != MARK_INLINE
+        assert found["sliceStart"] == [0, *marks.time[switch].tolist()]
+        runs = np.where(marks.kind == MARK_IN, marks.context, 0)[switch]
+        assert found["sliceContext"][1:] == runs.tolist()
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_calls_of_one_level_do_not_overlap(style: str) -> None:
     for seed in range(6):
         line = simulated(seed, style)
-        calls, (level, mark_level) = line.calls, levels(line)
+        calls, level = line.calls, line.calls.depth
         places: dict[tuple[int, int], list[int]] = {}
         for row in np.argsort(calls.entry_event, kind="stable").tolist():
             if level[row] < MAX_LEVEL:
@@ -89,30 +150,10 @@ def test_calls_of_one_level_do_not_overlap(style: str) -> None:
         up = calls.parent
         inside = (up >= 0) & (level < MAX_LEVEL)
         assert (level[inside] == level[up[inside]] + 1).all()
-        marks = line.marks
-        held = (marks.parent >= 0) & (mark_level < MAX_LEVEL) & (marks.kind == 32)
-        assert (mark_level[held] == level[marks.parent[held]] + 1).all()
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_in_each_slice_its_own_context_runs(style: str) -> None:
-    line = simulated(2, style)
-    start, context = slices(line)
-    calls = line.calls
-    seen = (calls.flags & ORPHAN) == 0
-    switch = line.marks.kind != MARK_INLINE
-    for row in np.flatnonzero(seen).tolist():
-        at = int(np.searchsorted(line.marks.event[switch], calls.entry_event[row], "right"))
-        running = {int(context[at]), int(context[max(0, at - 1)])}  # a switch's own call: either
-        assert int(calls.context[row]) in running
-    assert (np.diff(start) >= 0).all()
 
 
 def data_of(parts: Any) -> dict[str, Any]:
-    """The JSON block of a page."""
-    frame = Frame()
-    frame.feed("".join(parts))
-    return dict(json.loads(frame.scripts[0][1]))
+    return page_data("".join(parts))
 
 
 def interrupt_names(line: Timeline, named: tuple[str, ...] = ()) -> list[str]:
@@ -200,9 +241,9 @@ def test_names_are_inert_data(texts: list[str]) -> None:
     frame = Frame()
     frame.feed(text)
     kinds = [attrs.get("type") for tag_, attrs in frame.tags if tag_ == "script"]
-    assert kinds == ["application/json", "text/plain", "text/plain", None, None]
+    assert kinds == ["text/plain", "application/json", "text/plain", None, None]
     assert "img" not in [tag_ for tag_, _ in frame.tags]
-    data = json.loads(frame.scripts[0][1])
+    data = json.loads(frame.scripts[1][1])
     shown = [function["name"] for function in data["functions"]]
     assert shown == [page.shown_name(entry.name) for entry in names.entries]
 

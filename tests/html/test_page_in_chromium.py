@@ -17,7 +17,6 @@ from kprof.analysis.replay.codes import MARK_INLINE, OPEN, ORPHAN
 from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.html.build import html_parts
-from kprof.report.html.lanes import levels
 from kprof.report.request import Request
 
 EVIL = "</script><img onerror=alert(1) src=x>"
@@ -97,7 +96,7 @@ def test_search_leaves_what_matches(page: Page) -> None:
 def test_a_click_on_the_timeline_is_the_call_that_is_drawn_there(page: Page, run: Any) -> None:
     lines = run[1]
     calls = lines.calls
-    level = levels(lines)[0]
+    level = calls.depth
     plain = (calls.flags & (ORPHAN | OPEN)) == 0
     for row in np.flatnonzero(plain & (calls.elapsed > 3))[3:60:14].tolist():
         middle = (calls.entry[row] + calls.exit[row]) / 2
@@ -182,7 +181,7 @@ def test_inline_triggers_are_marks_with_their_names(page: Page, run: Any) -> Non
     mark = int(np.flatnonzero((marks.kind == MARK_INLINE) & (marks.parent >= 0))[2])
     time = float(marks.time[mark])
     show(page, time - 5, time + 5)
-    level = max(0, int(levels(lines)[1][mark]) - 1)
+    level = max(0, int(marks.depth[mark]) - 1)
     x, y = page.place(int(marks.context[mark]), level, time)
     page.pointer(x, y - 9).perform()
     assert page.wait("return document.getElementById('tip').textContent").startswith("== mark")

@@ -26,9 +26,8 @@ from kprof.analysis import summarise, timeline
 from kprof.analysis.replay.codes import OPEN, ORPHAN
 from kprof.capture import Capture, write_raw
 from kprof.names import format_names, parse_names
-from kprof.report.html.build import chosen_calls
-from kprof.report.request import Request
 from kprof.tui.app import Browser
+from kprof.tui.reading import Reading
 
 EVIL = "[bold]\x1b[31mred[/bold]"
 NAMES = parse_names(kernel_sim.name_text("pair").replace("f3/", EVIL + "/"))
@@ -42,7 +41,7 @@ def drive(
     steps: Callable[[Browser, Any], Coroutine[Any, Any, None]], capture: Capture = CAPTURE
 ) -> None:
     async def run() -> None:
-        app = Browser(chosen_calls(capture, NAMES, None, Request()), {})
+        app = Browser(Reading(capture, NAMES), {})
         async with app.run_test(size=(100, 30)) as pilot:
             await steps(app, pilot)
 
@@ -295,8 +294,8 @@ def test_how_to_read_a_raw_image_is_an_option(
         ],
         standalone_mode=False,
     )
-    assert [app._summary.events for app in shown] == [2]
-    assert [(row.entry.name, row.net) for row in shown[0]._summary.functions] == [("f", 1)]
+    assert [app.reading.summary.events for app in shown] == [2]
+    assert [(row.entry.name, row.net) for row in shown[0].reading.summary.functions] == [("f", 1)]
 
 
 def test_without_textual_it_says_what_to_install(tmp_path: Path) -> None:

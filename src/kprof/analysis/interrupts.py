@@ -15,8 +15,8 @@ from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN
 from kprof.names import Modifier, NameEntry
 
 Column = NDArray[np.int64]
-_OFTEN = 8
-_LEAST_BELOW = 2
+OFTEN = 8
+LEAST_BELOW = 2
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def interrupt_functions(timeline: Timeline, named: tuple[str, ...] = ()) -> list
             continue
         inside = np.unique(calls.parent[seen & (calls.function == function) & (calls.parent >= 0)])
         below, with_it = np.unique(calls.function[inside], return_counts=True)
-        if len(below) < _LEAST_BELOW:
+        if len(below) < LEAST_BELOW:
             continue
-        telling = count[below] >= _OFTEN
+        telling = count[below] >= OFTEN
         rare = with_it[telling] * 2 < count[below[telling]]
         if rare.sum() * 5 >= len(rare) * 4:
             found.append(function)

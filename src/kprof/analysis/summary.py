@@ -136,14 +136,18 @@ def summarise(
     """
     stream = Stream(capture, names, trigger_cost=trigger_cost, known=known, fast=fast)
     figures = stream.tally()
-    outcome = stream.outcome
-    assert outcome is not None
-    counts = figures.table[:, [tally.ORPHANS, tally.OPENS, tally.UNWINDS]].sum(axis=0).tolist()
+    return summary_of(stream, figures, figures, trigger_cost)
+
+
+def summary_of(stream: Stream, kept: Tally, every: Tally, trigger_cost: Fraction) -> Summary:
+    """The summary of a stream that was read: the functions of `kept`, the oddities of `every`."""
+    outcome = _outcome(stream)
+    counts = every.table[:, [tally.ORPHANS, tally.OPENS, tally.UNWINDS]].sum(axis=0).tolist()
     return Summary(
         stream.info,
-        capture.events,
+        stream.events,
         outcome.ledger,
-        _figures(stream.functions, figures),
+        _figures(stream.functions, kept),
         inline_counts(stream),
         anomalies_of(stream, *counts),
         outcome.longest,

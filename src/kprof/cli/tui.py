@@ -34,8 +34,8 @@ def command(dump: str, **options: Any) -> None:
         raise MissingExtraError("kprof tui", "tui") from error
     from kprof.cli.page import source_root
     from kprof.report.annotate import source_places
-    from kprof.report.html.build import chosen_calls
     from kprof.report.request import filter_request
+    from kprof.tui.reading import Reading
 
     how = {name: options[name] for name in ("names", "valid", "previous", "record_order")}
     capture, name_file, known = open_with_names(dump, **how)
@@ -47,5 +47,5 @@ def command(dump: str, **options: Any) -> None:
             )
     root = source_root(dump, options["names"], capture)
     places = source_places(name_file, root) if root else {}
-    run = chosen_calls(capture, name_file, known, filter_request(options))
-    Browser(run, places).run()
+    reading = Reading(capture, name_file, known, filter_request(options))
+    Browser(reading, places).run()

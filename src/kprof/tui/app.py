@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,13 +21,13 @@ from textual.widgets import ContentSwitcher, Footer, Input, Label, Static
 
 from kprof.names import display_name
 from kprof.report.summary import capture_line
-from kprof.report.units import Units, percent, safe_name
+from kprof.report.units import Units, percent
 from kprof.tui.focus import focus
 from kprof.tui.lines import Lines
+from kprof.tui.reading import Reading
 from kprof.tui.views import Functions, Graph, Trace
 
 if TYPE_CHECKING:
-    from kprof.report.html.page import Run
     from kprof.tui.forest import Unfolded
 
 KEYS = """\
@@ -110,22 +111,26 @@ class Browser(App[None]):
         Binding("escape", "unask", show=False),
     ]
 
-    def __init__(self, run: Run, places: Mapping[str, tuple[Path, int]]) -> None:
+    def __init__(self, reading: Reading, places: Mapping[str, tuple[Path, int]]) -> None:
         """Show one capture; `places` has the file and line of functions by their names."""
         super().__init__()
-        timeline, summary = run.timeline, run.summary
-        self._said = run.said
+        self.reading = reading
         self._places = places
-        self._timeline = timeline
-        self._entries = timeline.functions
-        self._summary = summary
-        self._names = [display_name(entry.name).lower() for entry in timeline.functions]
-        self._inlines = [display_name(entry.name).lower() for entry in timeline.inlines]
-        self._shown_names = [safe_name(entry.name) for entry in timeline.functions]
-        self.functions = Functions(timeline, summary)
-        self.graph = Graph(run.tree, timeline)
-        self.trace_view = Trace(timeline)
+        self._entries = reading.tags.functions
+        self._names = [display_name(entry.name).lower() for entry in self._entries]
+        self._inlines = [display_name(entry.name).lower() for entry in reading.tags.inlines]
+        self.functions = Functions(reading)
         self._term = ""
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The merged call tree."""
+        return Graph(self.reading.shown.tree, self.reading)
+
+    @cached_property
+    def trace_view(self) -> Trace:
+        """Every call."""
+        return Trace(self.reading)
 
     def get_driver_class(self) -> type[Driver]:
         """The platform's driver; it draws on the standard output, where Textual's takes stderr.
@@ -145,8 +150,8 @@ class Browser(App[None]):
         yield Label("", id="head", markup=False)
         with ContentSwitcher(initial="functions", id="views"):
             yield Lines(self.functions, id="functions")
-            yield Lines(self.graph, id="graph")
-            yield Lines(self.trace_view, id="trace")
+            yield Lines(self.functions, id="graph")
+            yield Lines(self.functions, id="trace")
         yield Input(placeholder="search", id="search", compact=True)
         yield Footer()
 
@@ -161,6 +166,8 @@ class Browser(App[None]):
 
     def action_show(self, name: str) -> None:
         """Show one of the views."""
+        if name == "trace":
+            self.query_one("#trace", Lines).view = self.trace_view
         self.query_one("#views", ContentSwitcher).current = name
         self.lines.focus()
         self.query_one("#head", Label).update(self.lines.view.title)
@@ -177,7 +184,7 @@ class Browser(App[None]):
         if not len(tree):
             self.notify("not in the call graph")
             return
-        graph = Graph(tree, self._timeline, {0: "  and what it calls", callers: "  called from"})
+        graph = Graph(tree, self.reading, {0: "  and what it calls", callers: "  called from"})
         for line in (len(graph) - 1, 0):
             graph.unfolded.unfold(line)
         self._show_graph(graph)
@@ -290,10 +297,10 @@ class Browser(App[None]):
 
     def action_info(self) -> None:
         """What the capture is."""
-        odd = self._summary.anomalies
+        odd = self.reading.summary.anomalies
         self.push_screen(
             Notice(
-                f"{capture_line(self._summary)}\n{self._totals()}\n"
+                f"{capture_line(self.reading.summary)}\n{self._totals()}\n"
                 f"{odd.context_switches} context switches, {odd.contexts} tasks, "
                 f"{odd.orphan_exits} orphan exits, {odd.open_calls} open calls, "
                 f"{odd.unwound_calls} unwound calls"
@@ -333,9 +340,9 @@ class Browser(App[None]):
         return view.unfolded if isinstance(view, (Graph, Trace)) else None
 
     def _totals(self) -> str:
-        units, ledger = Units(self._summary.info.clock_hz), self._summary.ledger
+        units, ledger = Units(self.reading.summary.info.clock_hz), self.reading.summary.ledger
         parts = [f"Elapsed {units.seconds(ledger.elapsed)}"]
         for label, ticks in (("run", ledger.run), ("idle", ledger.idle)):
             parts.append(f"{label} {percent(ticks, ledger.elapsed):.2f}%")
-        parts.append(f"{self._summary.events} events")
-        return "  ".join([*parts, self._said] if self._said else parts)
+        parts.append(f"{self.reading.summary.events} events")
+        return "  ".join([*parts, self.reading.said] if self.reading.said else parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,36 +21,37 @@ class Forest:
     Attributes
     ----------
     parent
-        int64, shape (nodes,); -1 for a root.
+        Integers, shape (nodes,); -1 for a root.
     weight
-        int64, shape (nodes,): what `longest` compares.
+        Shape (nodes,): what `longest` compares.
     order
         All nodes, siblings in the order in which they stand; a search goes through them so.
     name
-        int64, shape (nodes,): which name a node has; a search matches names.
+        Shape (nodes,): which name a node has; a search matches names.
     """
 
-    parent: NDArray[np.int64]
-    weight: NDArray[np.int64]
-    order: NDArray[np.int64]
-    name: NDArray[np.int64]
+    parent: NDArray[np.integer[Any]]
+    weight: NDArray[np.integer[Any]]
+    order: NDArray[np.integer[Any]]
+    name: NDArray[np.integer[Any]]
 
     def __post_init__(self) -> None:
-        grouped = self.order[np.argsort(self.parent[self.order], kind="stable")]
+        order = self.order.astype(np.int32)
+        grouped = order[np.argsort(self.parent[order], kind="stable")]
         object.__setattr__(self, "_grouped", grouped)
-        object.__setattr__(self, "_keys", self.parent[grouped])
+        object.__setattr__(self, "_keys", self.parent[grouped].astype(np.int32))
 
     def children(self, node: int) -> list[int]:
         """The nodes whose parent is `node` (-1: the roots), in order."""
-        keys: NDArray[np.int64] = self.__dict__["_keys"]
-        first, last = np.searchsorted(keys, [node, node + 1])
-        grouped: NDArray[np.int64] = self.__dict__["_grouped"]
+        keys: NDArray[np.int32] = self.__dict__["_keys"]
+        first, last = np.searchsorted(keys, np.array([node, node + 1], np.int32))
+        grouped: NDArray[np.int32] = self.__dict__["_grouped"]
         return [int(child) for child in grouped[first:last]]
 
     def has_children(self, node: int) -> bool:
         """Is there anything below `node`?"""
-        keys: NDArray[np.int64] = self.__dict__["_keys"]
-        place = int(np.searchsorted(keys, node))
+        keys: NDArray[np.int32] = self.__dict__["_keys"]
+        place = int(np.searchsorted(keys, np.int32(node)))
         return place < len(keys) and int(keys[place]) == node
 
     def path(self, node: int) -> list[int]:

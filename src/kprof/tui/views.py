@@ -11,13 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 from rich.text import Text
 
-from kprof.analysis.calls import Timeline
 from kprof.analysis.paths import PathTree
-from kprof.analysis.questions import worst_calls
-from kprof.analysis.replay.codes import MARK_INLINE
-from kprof.analysis.summary import FunctionFigures, Summary
+from kprof.analysis.replay.codes import OPEN, ORPHAN
+from kprof.analysis.summary import FunctionFigures
 from kprof.report.units import Units, percent, safe_name
 from kprof.tui.forest import Forest, Unfolded
+from kprof.tui.reading import Reading
 
 SORTS = ("net", "elapsed", "calls", "max", "avg", "min", "name")
 COLUMNS = ("elapsed", "net", "calls", "max", "avg", "min")
@@ -48,10 +47,11 @@ def time_style(us: float) -> str:
 class Functions:
     """The function table, sorted by one of `SORTS`."""
 
-    def __init__(self, timeline: Timeline, summary: Summary) -> None:
+    def __init__(self, reading: Reading) -> None:
+        summary = reading.summary
         self._units = Units(summary.info.clock_hz)
         self._summary = summary
-        number = {entry.name: i for i, entry in enumerate(timeline.functions)}
+        number = {entry.name: i for i, entry in enumerate(reading.tags.functions)}
         self._rows = [(number[row.entry.name], row) for row in summary.functions]
         self._sort = 0
         self._widths: list[int] = []
@@ -114,11 +114,13 @@ class _Tree:
 
     title = ""
 
-    def __init__(self, forest: Forest, timeline: Timeline) -> None:
+    def __init__(self, forest: Forest, reading: Reading) -> None:
         self.unfolded = Unfolded(forest)
-        self.timeline = timeline
-        self._units = Units(timeline.info.clock_hz)
-        self._names = [safe_name(entry.name) for entry in timeline.functions]
+        self.reading = reading
+        info = reading.summary.info
+        self._units = Units(info.clock_hz)
+        self._us = float(1_000_000 / info.clock_hz)
+        self._names = [safe_name(entry.name) for entry in reading.tags.functions]
 
     def __len__(self) -> int:
         return len(self.unfolded)
@@ -139,8 +141,7 @@ class _Tree:
     def _figures(self, *ticks: int) -> Text:
         text = Text()
         for value in ticks:
-            us = float(value * 1_000_000 / self.timeline.info.clock_hz)
-            text.append(f"{self._units.text(value):>11} ", time_style(us))
+            text.append(f"{self._units.text(value):>11} ", time_style(value * self._us))
         return text
 
 
@@ -150,7 +151,7 @@ class Graph(_Tree):
     title = f"{'elapsed':>11} {'net':>11} {'calls':>8}   call graph"
 
     def __init__(
-        self, tree: PathTree, timeline: Timeline, notes: Mapping[int, str] | None = None
+        self, tree: PathTree, reading: Reading, notes: Mapping[int, str] | None = None
     ) -> None:
         """Show `tree`; `notes` stand behind the names of their nodes."""
         self.tree = tree
@@ -161,7 +162,7 @@ class Graph(_Tree):
         for line in range(len(walk) - 1, -1, -1):
             walk.unfold_all(line, 1 << 62)
         way = np.array([node for node, _ in walk.lines], np.int64)
-        super().__init__(Forest(tree.parent, tree.elapsed, way, tree.function), timeline)
+        super().__init__(Forest(tree.parent, tree.elapsed, way, tree.function), reading)
 
     def line(self, number: int) -> Text:
         node, _ = self.unfolded.lines[number]
@@ -176,40 +177,41 @@ class Trace(_Tree):
 
     title = f"{'time':>10} {'elapsed':>12} {'net':>11}   calls"
 
-    def __init__(self, timeline: Timeline) -> None:
-        calls, marks = timeline.calls, timeline.marks
-        self._marks = np.flatnonzero(marks.kind == MARK_INLINE)
-        self._calls = len(calls)
-        parent = np.concatenate([calls.parent, marks.parent[self._marks]])
-        event = np.concatenate([calls.entry_event, marks.event[self._marks]])
-        inline = marks.name[self._marks].astype(np.int64) + len(timeline.functions)
-        weight = np.concatenate([calls.elapsed, np.full(len(self._marks), -1)])
-        name = np.concatenate([calls.function.astype(np.int64), inline])
-        order = np.argsort(event, kind="stable")
-        super().__init__(Forest(parent, weight, order, name), timeline)
-        self._inlines = [safe_name(entry.name) for entry in timeline.inlines]
+    def __init__(self, reading: Reading) -> None:
+        self.calls = calls = reading.calls
+        marks = calls.marks
+        self._functions = len(reading.tags.functions)
+        if len(marks):
+            inline = marks.fn + self._functions
+            parent = np.concatenate([calls.parent, calls.mark_parent])
+            order = np.argsort(np.concatenate([calls.event, marks.leave]), kind="stable")
+            weight = np.concatenate([calls.elapsed, np.zeros(len(marks), np.int64)])
+            name = np.concatenate([calls.function, inline])
+        else:
+            parent, weight, name = calls.parent, calls.elapsed, calls.function
+            order = np.arange(len(calls), dtype=np.int32)
+        super().__init__(Forest(parent, weight, order, name), reading)
+        self._inlines = [safe_name(entry.name) for entry in reading.tags.inlines]
 
     def line(self, number: int) -> Text:
         node, _ = self.unfolded.lines[number]
-        calls = self.timeline.calls
-        if node >= self._calls:
-            mark = self._marks[node - self._calls]
-            marks = self.timeline.marks
+        calls = self.calls
+        if node >= len(calls):
+            marks, mark = calls.marks, node - len(calls)
             text = Text().append(f"{self._stamp(int(marks.time[mark])):>10} ", "dim")
-            text.append(f"{self._units.text(int(marks.since[mark])):>12} {'':>11}   ")
+            text.append(f"{self._units.text(int(marks.elapsed[mark])):>12} {'':>11}   ")
             text.append(self._sign(number))
-            return text.append(f"== {self._inlines[marks.name[mark]]}", "yellow")
+            return text.append(f"== {self._inlines[marks.fn[mark]]}", "yellow")
         text = Text().append(f"{self._stamp(int(calls.entry[node])):>10}  ", "dim")
         text.append_text(self._figures(int(calls.elapsed[node]), int(calls.net[node])))
         text.append("  " + self._sign(number))
         text.append(self._names[calls.function[node]], "cyan")
-        context = int(calls.context[node])
         if calls.parent[node] >= 0:
             return text
-        return text.append(f"   {self._context(context)}", "dim")
+        return text.append(f"   {self._context(int(calls.context[node]))}", "dim")
 
     def _context(self, context: int) -> str:
-        name = self.timeline.task_names.get(context)
+        name = self.reading.tasks.get(context)
         return safe_name(name) if name else f"task {context}" if context else "system"
 
     def function(self, number: int) -> int:
@@ -218,13 +220,14 @@ class Trace(_Tree):
 
     def worst(self, function: int) -> int | None:
         """The line of the function's worst call, unfolded; None where none is complete."""
-        worst = worst_calls(self.timeline, function, 1).tolist()
-        if not worst:
+        calls = self.calls
+        mine = np.flatnonzero((calls.function == function) & (calls.flags & (OPEN | ORPHAN) == 0))
+        if not len(mine):
             return None
-        line = self.unfolded.reveal(worst[0])
+        line = self.unfolded.reveal(int(mine[calls.elapsed[mine].argmax()]))
         self.unfolded.unfold(line)
         return line
 
     def _stamp(self, ticks: int) -> Any:
-        us = int(ticks * 1_000_000 / self.timeline.info.clock_hz)
+        us = int(ticks * 1_000_000 / self.reading.summary.info.clock_hz)
         return f"{us // 1000000}:{us // 1000 % 1000:03d} {us % 1000:03d}"

@@ -1,41 +1,76 @@
-"""Where calls and marks are drawn: the level of each in its context's lane, and the slices."""
+"""The calls, inline triggers and context switches of a capture as the columns of a page.
+
+Calls are written as they end, each with its number in the order of entries: the page puts them
+back in that order. The way to a call's caller is not written, for the page finds it again: the
+last call of the same context that was entered before it and ended after it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.calls import Timeline
-from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE, MARK_OUT
+from kprof.analysis.overview import CallBlock, Overview, call_blocks
+from kprof.report.html.columns import ColumnWriter
 
 MAX_LEVEL = 120
 """Calls that are deeper share the last row."""
+_PIECE = 1 << 17  # calls that are written at a time
 
 
-def levels(timeline: Timeline) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The levels of the calls and of the marks; a mark's is that of the call it stands in, + 1.
+def write_calls(found: Overview, writer: ColumnWriter) -> Iterator[str]:
+    """Write the calls that stay; the text as it comes."""
+    start = np.zeros(1, np.int64)
+    writer.add("sliceStart", start, delta=True)
+    writer.add("sliceContext", start + found.stream.first)
+    held: dict[str, list[NDArray[Any]]] = {}
+    size = 0
+    for block in call_blocks(found):
+        for name, column in _columns(block).items():
+            held.setdefault(name, []).append(column)
+        size += len(block.number) + len(block.marks)
+        if size >= _PIECE:
+            _write(held, writer)
+            size = 0
+            yield from writer.taken()
+    _write(held, writer)
+    yield from writer.taken()
 
-    Calls of one context and level do not overlap, but for those below `MAX_LEVEL`.
-    """
-    call_level = np.minimum(timeline.calls.depth.astype(np.int64), MAX_LEVEL)
-    mark_level = np.minimum(timeline.marks.depth.astype(np.int64), MAX_LEVEL + 1)
-    return call_level, mark_level
+
+def _write(held: dict[str, list[NDArray[Any]]], writer: ColumnWriter) -> None:
+    for name, parts in held.items():
+        by = "call" if name in _OF_CALLS else None
+        writer.add(name, np.concatenate(parts), delta=name in _RISING, by=by)
+    held.clear()
 
 
-def slices(timeline: Timeline) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which context ran when: the starts of the slices in ticks, and their contexts.
+_OF_CALLS = {"function", "event", "exit", "wall", "away", "inside", "level", "context", "flags"}
+_RISING = {"call", "event", "exit", "markEvent", "markTime", "markParent", "sliceStart"}
 
-    A slice ends where the next begins, the last with the capture.
-    """
-    marks = timeline.marks
-    switch = marks.kind != MARK_INLINE
-    kind, context, time = marks.kind[switch], marks.context[switch], marks.time[switch]
-    if not len(kind):
-        only = int(timeline.calls.context[0]) if len(timeline.calls) else 0
-        return np.zeros(1, np.int64), np.full(1, only, np.int64)
-    first = int(context[0]) if kind[0] == MARK_OUT else 0
-    runs = np.where(kind == MARK_IN, context, 0).astype(np.int64)
-    return (
-        np.concatenate([[0], time]).astype(np.int64),
-        np.concatenate([[first], runs]).astype(np.int64),
-    )
+
+def _columns(block: CallBlock) -> dict[str, NDArray[Any]]:
+    rows, marks = block.rows, block.marks  # copies: a view would hold the whole table
+    return {
+        "call": block.number,
+        "function": rows.fn.astype(np.int32),
+        "event": rows.entry.copy(),
+        "exit": rows.time.copy(),
+        "wall": rows.elapsed + rows.away,
+        "away": rows.away.copy(),
+        "inside": rows.elapsed - rows.net,
+        "level": np.minimum(block.depth, MAX_LEVEL),
+        "context": rows.context.astype(np.int32),
+        "flags": rows.flags.astype(np.uint8),
+        "markName": marks.fn.copy(),
+        "markEvent": marks.leave.copy(),
+        "markTime": marks.time.copy(),
+        "markSince": marks.elapsed.copy(),
+        "markLevel": np.minimum(block.mark_depth, MAX_LEVEL + 1),
+        "markContext": marks.context.copy(),
+        "markParent": block.mark_parent + 1,
+        "sliceStart": block.slice_start,
+        "sliceContext": block.slice_context,
+    }

@@ -12,21 +12,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
-from kprof.analysis.calls import Timeline
+import numpy as np
+
 from kprof.analysis.paths import PathTree
+from kprof.analysis.stream import Stream
 from kprof.analysis.summary import Summary
 from kprof.names import NameEntry, display_name
 from kprof.names.describe import KINDS
 from kprof.report.html.columns import ColumnWriter
-from kprof.report.html.lanes import levels, slices
+from kprof.report.html.lanes import write_calls
+from kprof.report.shown import Shown
 from kprof.report.summary import capture_line
 
-FORMAT = 1
+FORMAT = 2
 STYLES = ("base.css", "parts.css")
 SCRIPTS = (
     "data.js",
@@ -48,6 +52,7 @@ SCRIPTS = (
     "main.js",
 )
 _MOST_NAME = 400
+_MOST_TEXT = 1 << 24  # characters of one element
 
 
 @dataclass(frozen=True)
@@ -69,31 +74,9 @@ class SourceText:
     lines: dict[str, tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Run:
-    """One capture, or what a filter keeps of it, as the page and the terminal browser need it.
-
-    Attributes
-    ----------
-    tree
-        The call paths, those of all contexts as one.
-    said
-        What else there is to say about it.
-    """
-
-    summary: Summary
-    timeline: Timeline
-    tree: PathTree
-    said: str = ""
-
-
 def html_page(
-    run: Run,
-    *,
-    before: Run | None = None,
-    sources: Sequence[SourceText] = (),
-    interrupts: Iterable[str] = (),
-) -> Iterable[str]:
+    run: Shown, *, before: Shown | None = None, sources: Sequence[SourceText] = ()
+) -> Iterator[str]:
     """The page in parts, to be written one after another; plain ASCII.
 
     Parameters
@@ -104,27 +87,55 @@ def html_page(
         Another one to compare it with.
     sources
         What is known of the functions' sources.
-    interrupts
-        Names of the functions that are entered by interrupts.
     """
     writer = ColumnWriter()
-    names = _Names(run.timeline, before.timeline if before else None)
-    data = _data(run, names, writer, frozenset(interrupts))
+    stream = run.found.stream
+    names = _Names(stream.functions, before.found.stream.functions if before else ())
+    scripts = [_asset("vendor", "libraries.js"), _own_script()]
+    head, body, end = _asset("assets", "page.html").split("<!-- part -->\n")
+    yield head.replace("POLICY", _policy(scripts))
+    style = _asset("vendor", "libraries.css") + "\n".join(_asset("assets", s) for s in STYLES)
+    yield f"<style>\n{style}</style>\n"
+    yield body
+    _add_tree("tree", run.tree, names, stream, writer)
     if before is not None:
-        data["before"] = _before(before, names, writer)
+        _add_tree("before", before.tree, names, before.found.stream, writer)
+    yield from _columns(write_calls(run.found, writer), writer)
+    data = _data(run, names)
+    if before is not None:
+        data["before"] = _before(before, names)
     data["sources"] = _sources(sources, names)
-    blob = writer.text()
-    data["columns"] = writer.directory
-    return _frame(data, blob)
+    data["columns"], data["pieces"] = writer.directory, writer.pieces
+    inert = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    yield f'<script type="application/json" id="data">{inert}</script>\n'
+    licences = _asset("vendor", "LICENSES.txt").replace("<", "&lt;")
+    yield f'<script type="text/plain" id="licences">\n{licences}</script>\n'
+    for text in scripts:
+        yield f"<script>{text}</script>\n"
+    yield end
+
+
+def _columns(parts: Iterator[str], writer: ColumnWriter) -> Iterator[str]:
+    """The text of the columns, in elements that a browser can hold as one string each."""
+    begin, finish = '<script type="text/plain" class="columns">', "</script>\n"
+    yield begin
+    size = 0
+    for part in chain(parts, writer.taken(last=True)):
+        if size + len(part) > _MOST_TEXT and size:
+            yield finish + begin
+            size = 0
+        yield part
+        size += len(part)
+    yield finish
 
 
 class _Names:
     """Functions by number: those of the run, then those that only the run before has."""
 
-    def __init__(self, timeline: Timeline, before: Timeline | None) -> None:
-        self.entries: list[NameEntry] = list(timeline.functions)
+    def __init__(self, functions: Iterable[NameEntry], before: Iterable[NameEntry]) -> None:
+        self.entries: list[NameEntry] = list(functions)
         self.number = {entry.name: i for i, entry in enumerate(self.entries)}
-        for entry in before.functions if before else ():
+        for entry in before:
             if entry.name not in self.number:
                 self.number[entry.name] = len(self.entries)
                 self.entries.append(entry)
@@ -136,13 +147,10 @@ def shown_name(name: str) -> str:
     return text if len(text) <= _MOST_NAME else text[: _MOST_NAME - 3] + "..."
 
 
-def _data(
-    run: Run, names: _Names, writer: ColumnWriter, interrupts: frozenset[str]
-) -> dict[str, Any]:
-    line, summary = run.timeline, run.summary
-    hz = line.info.clock_hz
-    _add_calls(line, writer)
-    _add_tree("tree", run.tree, names, line, writer)
+def _data(run: Shown, names: _Names) -> dict[str, Any]:
+    stream, summary = run.found.stream, run.summary
+    hz = stream.info.clock_hz
+    interrupts = {stream.functions[function].name for function in run.found.interrupts}
     figures = _figures(summary, names)
     odd = summary.anomalies
     return {
@@ -150,7 +158,7 @@ def _data(
         "capture": shown_name(summary.info.source),
         "said": "; ".join(filter(None, (capture_line(summary), run.said))),
         "usPerTick": float(1_000_000 / hz),
-        "step": line.info.step,
+        "step": stream.info.step,
         "events": summary.events,
         "ledger": summary.ledger._asdict() | {"run": summary.ledger.run},
         "functions": [
@@ -163,9 +171,11 @@ def _data(
             for entry in names.entries
         ],
         "figures": figures,
-        "inlines": [shown_name(entry.name) for entry in line.inlines],
+        "inlines": [shown_name(entry.name) for entry in stream.inlines],
         "inlineCounts": {shown_name(entry.name): count for entry, count in summary.inlines},
-        "contexts": line.contexts,
+        "contexts": stream.contexts,
+        "tasks": {number: shown_name(name) for number, name in run.found.tasks.items()},
+        "left": run.found.left_out[1],
         "anomalies": {
             "orphan exits": odd.orphan_exits,
             "open calls": odd.open_calls,
@@ -193,51 +203,19 @@ def _figures(summary: Summary, names: _Names) -> list[list[int | None]]:
     ]
 
 
-def _before(run: Run, names: _Names, writer: ColumnWriter) -> dict[str, Any]:
-    _add_tree("before", run.tree, names, run.timeline, writer)
+def _before(run: Shown, names: _Names) -> dict[str, Any]:
     return {
         "capture": shown_name(run.summary.info.source),
         "ledger": run.summary.ledger._asdict() | {"run": run.summary.ledger.run},
-        "usPerTick": float(1_000_000 / run.timeline.info.clock_hz),
+        "usPerTick": float(1_000_000 / run.found.stream.info.clock_hz),
         "figures": _figures(run.summary, names),
     }
 
 
-def _add_calls(line: Timeline, writer: ColumnWriter) -> None:
-    import numpy as np
-
-    calls, marks = line.calls, line.marks
-    call_level, mark_level = levels(line)
-    starts, contexts = slices(line)
-    rows = np.arange(len(calls))
-    writer.add("function", calls.function)
-    writer.add("event", calls.entry_event, delta=True)
-    writer.add("entry", calls.entry, delta=True)
-    writer.add("wall", calls.wall)
-    writer.add("away", calls.wall - calls.elapsed)
-    writer.add("inside", calls.elapsed - calls.net)
-    writer.add("level", call_level)
-    writer.add("context", calls.context)
-    writer.add("flags", calls.flags)
-    writer.add("parent", np.where(calls.parent < 0, 0, rows - calls.parent))
-    writer.add("markKind", marks.kind)
-    writer.add("markName", marks.name)
-    writer.add("markEvent", marks.event, delta=True)
-    writer.add("markTime", marks.time, delta=True)
-    writer.add("markSince", marks.since)
-    writer.add("markLevel", mark_level)
-    writer.add("markContext", marks.context)
-    writer.add("markParent", marks.parent + 1)
-    writer.add("sliceStart", starts, delta=True)
-    writer.add("sliceContext", contexts)
-
-
 def _add_tree(
-    key: str, tree: PathTree, names: _Names, line: Timeline, writer: ColumnWriter
+    key: str, tree: PathTree, names: _Names, stream: Stream, writer: ColumnWriter
 ) -> None:
-    import numpy as np
-
-    number = np.array([names.number[e.name] for e in line.functions] or [0], np.int64)
+    number = np.array([names.number[e.name] for e in stream.functions] or [0], np.int64)
     writer.add(key + "Parent", tree.parent + 1)
     writer.add(key + "Function", number[tree.function])
     writer.add(key + "Calls", tree.calls)
@@ -261,27 +239,17 @@ def _sources(sources: Sequence[SourceText], names: _Names) -> list[dict[str, Any
     ]
 
 
-def _frame(data: dict[str, Any], blob: str) -> Iterable[str]:
-    script = "\n".join(_asset("assets", name) for name in SCRIPTS)
-    scripts = [_asset("vendor", "libraries.js"), f'(() => {{\n"use strict";\n{script}\n}})();\n']
-    style = _asset("vendor", "libraries.css") + "\n".join(_asset("assets", s) for s in STYLES)
+def _own_script() -> str:
+    text = "\n".join(_asset("assets", name) for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{text}\n}})();\n'
+
+
+def _policy(scripts: Iterable[str]) -> str:
     digests = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
-    policy = (
+    return (
         f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    head, body, end = _asset("assets", "page.html").split("<!-- part -->\n")
-    yield head.replace("POLICY", policy)
-    yield f"<style>\n{style}</style>\n"
-    yield body
-    inert = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    yield f'<script type="application/json" id="data">{inert}</script>\n'
-    yield f'<script type="text/plain" id="columns">{blob}</script>\n'
-    licences = _asset("vendor", "LICENSES.txt").replace("<", "&lt;")
-    yield f'<script type="text/plain" id="licences">\n{licences}</script>\n'
-    for text in scripts:
-        yield f"<script>{text}</script>\n"
-    yield end
 
 
 def _asset(folder: str, name: str) -> str:

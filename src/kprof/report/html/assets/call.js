@@ -76,7 +76,7 @@ function marksOf(call) {
   if (!markRows) {
     markRows = new Map();
     for (let i = 0; i < marks.count; i++) {
-      if (marks.kind[i] !== INLINE || marks.parent[i] < 0) continue;
+      if (marks.parent[i] < 0) continue;
       const list = markRows.get(marks.parent[i]);
       if (list) list.push(i);
       else markRows.set(marks.parent[i], [i]);

@@ -56,7 +56,7 @@ function percent(part, whole) {
 const fnName = (fn) => D.functions[fn].name;
 
 function contextName(context) {
-  return context === 0 ? "system" : "task " + context;
+  return context === 0 ? "system" : D.tasks[context] ?? "task " + context;
 }
 
 // A row of exclusive choices that arrows move through.

@@ -13,7 +13,7 @@ function shapeLanes() {
   const grow = (context, level) => { if (level > (depth.get(context) ?? -1)) depth.set(context, level); };
   for (let i = 0; i < slices.count; i++) grow(slices.context[i], 0);
   for (let i = 0; i < calls.count; i++) grow(calls.context[i], calls.level[i]);
-  for (let i = 0; i < marks.count; i++) if (marks.kind[i] === INLINE) grow(marks.context[i], Math.max(0, marks.level[i] - 1));
+  for (let i = 0; i < marks.count; i++) grow(marks.context[i], Math.max(0, marks.level[i] - 1));
   let y = 0, row = 0;
   const add = (context, name, levels) => {
     lanes.push({ context, name, levels, y, row, height: LANE_HEAD + levels * ROW + LANE_GAP, slices: [], marks: [] });
@@ -40,7 +40,7 @@ function shapeLanes() {
     const end = i + 1 < slices.count ? slices.start[i + 1] : D.ledger.elapsed;
     lanes.of.get(slices.context[i]).slices.push(slices.start[i], end);
   }
-  for (let i = 0; i < marks.count; i++) if (marks.kind[i] === INLINE) lanes.of.get(marks.context[i]).marks.push(i);
+  for (let i = 0; i < marks.count; i++) lanes.of.get(marks.context[i]).marks.push(i);
 }
 
 // The calls of interrupt functions, each with how many interrupts it interrupted.
