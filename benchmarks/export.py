@@ -32,13 +32,13 @@ from kprof.capture.model import Capture
 from kprof.capture import open_capture
 from kprof.names import read_names
 from kprof.export.formats import export
-from kprof.export.roots import rooted_paths
+from kprof.export.view import View
 dump, names, form, target = sys.argv[1:]
 capture, named = open_capture(dump, valid="all", verify=False), read_names(names)
 if form in ("perfetto", "folded", "pprof") and capture.events >= 3_000_000:  # load numba's code
     few = Stream(Capture(capture.info, capture.records[:1000]), named, fast=True)
-    given = (few,) if form == "perfetto" else (few, rooted_paths(few))
-    importlib.import_module("kprof.export." + form).write(*given, io.BytesIO())
+    view = View(few, paths=form != "perfetto")
+    importlib.import_module("kprof.export." + form).write(view, io.BytesIO())
 start = time.process_time()
 export(capture, named, form, target)
 print(json.dumps([capture.events, time.process_time() - start]))

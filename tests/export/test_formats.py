@@ -27,9 +27,9 @@ from kprof.export import protobuf
 from kprof.export.formats import FORMATS, export, target_for
 from kprof.export.labels import plain as plain_name
 from kprof.export.packets import Fields, Layout
-from kprof.export.roots import rooted_paths
 from kprof.export.spool import Column
 from kprof.export.units import Scale
+from kprof.export.view import View
 from kprof.names import parse_names
 
 FILES = [name for name, form in FORMATS.items() if not form.folder]
@@ -119,7 +119,7 @@ def test_perfetto_with_large_gaps_many_names_and_deep_calls() -> None:
     info = CaptureInfo(unwrapped=True, clock_hz=Fraction(7_000_000))
     one = sample(times, tags, names, info)
     out = io.BytesIO()
-    perfetto.write(Stream(one.capture, one.names), out)
+    perfetto.write(View(Stream(one.capture, one.names)), out)
     trace = perfetto_model.read(out.getvalue())
     assert trace.end == one.summary.ledger.elapsed * 1000 // 7
     calls = [s for s in trace.slices if s.track != "running"]
@@ -168,7 +168,7 @@ def test_perfetto_compiled_is_the_same(style: str) -> None:
         source = one.stream()
         source.compiled = compiled
         out = io.BytesIO()
-        perfetto.write(source, out)
+        perfetto.write(View(source), out)
         found.append(out.getvalue())
     assert found[0] == found[1]
 
@@ -181,7 +181,7 @@ def test_perfetto_with_many_contexts() -> None:
     tags = [tag for k in range(300) for tag in (2000 + k, 1024)]
     one = sample(range(len(tags)), tags, "a/1024\ntask/2000@300\n")
     out = io.BytesIO()
-    perfetto.write(Stream(one.capture, one.names), out)
+    perfetto.write(View(Stream(one.capture, one.names)), out)
     trace = perfetto_model.read(out.getvalue())
     assert {s.track for s in trace.slices if s.name == "a"} == {f"task {k}" for k in range(300)}
 
@@ -195,7 +195,7 @@ def test_perfetto_tells_when_the_run_started() -> None:
         [0, 2], [1024, 1025], "a/1024\n", CaptureInfo(started_ns=1_700_000_000_000_000_001)
     )
     out = io.BytesIO()
-    perfetto.write(Stream(one.capture, one.names), out)
+    perfetto.write(View(Stream(one.capture, one.names)), out)
     clocks = pb.Trace.FromString(out.getvalue()).packet[0].clock_snapshot.clocks
     assert {c.clock_id: c.timestamp for c in clocks} == {1: 1_700_000_000_000_000_001, 6: 0, 64: 0}
 
@@ -208,14 +208,13 @@ def test_a_clock_that_is_not_of_microseconds() -> None:
     info = CaptureInfo(clock_hz=Fraction(3_000_000))
     one = plain(info=info)
     out = io.BytesIO()
-    stream = Stream(one.capture, one.names)
-    folded.write(stream, rooted_paths(stream), out)
+    folded.write(View(Stream(one.capture, one.names), paths=True), out)
     total = sum(int(line.rsplit(b" ", 1)[1]) for line in out.getvalue().splitlines())
     elapsed = one.summary.ledger.elapsed * 1000 / 3
     assert elapsed - 20 < total <= elapsed
     out = io.BytesIO()
-    csv.write(Stream(one.capture, one.names), out)
-    net = sum(float(line.split(b",")[-4]) for line in out.getvalue().splitlines()[1:])
+    csv.write(View(Stream(one.capture, one.names)), out)
+    net = sum(float(line.split(b",")[-5]) for line in out.getvalue().splitlines()[1:])
     assert net == pytest.approx(one.summary.ledger.net / 3, abs=0.5)
 
 
@@ -227,8 +226,7 @@ def test_mermaid_leaves_out_what_is_too_much() -> None:
     tags = [1024 + 2 * (k // 2) + k % 2 for k in range(6000)]
     one = sample(range(6000), tags, names)
     out = io.BytesIO()
-    stream = Stream(one.capture, one.names)
-    mermaid.write(stream, rooted_paths(stream), out)
+    mermaid.write(View(Stream(one.capture, one.names), paths=True), out)
     text = out.getvalue().decode()
     assert len(text) < 50_000
     assert text.count("-->") <= 500
@@ -258,8 +256,7 @@ def test_memory_does_not_grow_with_the_capture(form: str) -> None:
         gc.collect()
         tracemalloc.start()
         write = getattr(module, FORMATS[form].function)
-        source = Stream(big, one.names)
-        write(source, *([rooted_paths(source)] * FORMATS[form].paths), Nowhere())
+        write(View(Stream(big, one.names), paths=FORMATS[form].paths), Nowhere())
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from tests.export.samples import Sample, kernel, sample
 
 from kprof.analysis import stream, timeline
+from kprof.analysis.interrupts import interrupt_functions
 from kprof.analysis.replay.codes import OPEN, ORPHAN
-from kprof.export.running import CLOSE, CONTEXT, running
+from kprof.export.running import CLOSE, CONTEXT, END, REST, running
 from kprof.export.running import OPEN as OPENED
+from kprof.export.view import View
 
 NAMES = "a/1024\nb/1026\nc/1028\nsw_sys/200$\nsw_task/202*\nswtch/204!\nM/300=\n"
 TAGS = [1024, 1025, 1026, 1027, 1028, 1029, 200, 201, 202, 203, 204, 205, 300, 77]
@@ -68,16 +70,17 @@ def check_steps(one: Sample) -> None:
 
 
 def check_running(one: Sample) -> None:
-    """Time on top of what runs is net time, time with nothing is idle or unattributed."""
-    names = one.stream()
+    """Time on top of what runs is net time, or what else the summary has."""
+    view = View(one.stream())
+    names = [entry.name for entry in view.functions] + list(REST)
     net: Counter[str] = Counter()
     pile: list[int] = []
-    context = since = 0
-    for actions in running(names):
+    since = 0
+    for actions in running(view):
         for kind, value, time in actions:
-            top = names.functions[pile[-1]].name if pile else ""
-            net[top or ("(unattributed)" if context else "(idle)")] += time - since
             assert time >= since
+            if time > since:
+                net[names[pile[-1]]] += time - since
             since = time
             if kind == OPENED:
                 pile.append(value)
@@ -85,9 +88,9 @@ def check_running(one: Sample) -> None:
                 assert pile.pop() == value
             elif kind == CONTEXT:
                 assert not pile
-                context = value
     assert not pile
-    net["(unattributed)" if context else "(idle)"] += names.ledger.elapsed - since
+    assert since == view.ledger.elapsed
+    assert actions[-1] == (CONTEXT, END, since)
     assert {name: time for name, time in net.items() if time} == one.net
 
 
@@ -120,6 +123,8 @@ def test_a_simulated_kernel(style: str, block: int, monkeypatch: pytest.MonkeyPa
         one = kernel(style, seed, 400)
         check_steps(one)
         check_running(one)
+        found = interrupt_functions(timeline(one.capture, one.names))
+        assert View(one.stream()).interrupts == set(found)
 
 
 def test_an_orphan_of_a_longer_slice_than_is_held(monkeypatch: pytest.MonkeyPatch) -> None:

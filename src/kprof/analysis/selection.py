@@ -111,6 +111,10 @@ class Selection:
         entries = self._stream.inlines
         return {entries[i].name: (entries[i], n) for i, n in sorted(counts.items())}
 
+    def keeps_all_of(self, context: int) -> bool:
+        """Does every call of a context stay? At the end."""
+        return self._inlines.whole(context, self.calls == 0)
+
     def finish(self) -> None:
         """Call at the end; raises UsageError where a task of the filter was not seen."""
         self.chosen.check_tasks(self._stream.contexts)
@@ -330,11 +334,15 @@ class _Inlines:
             for name, n in held.items() if stays else ():
                 self._counts[name] = self._counts.get(name, 0) + n
 
+    def whole(self, context: int, everything: bool) -> bool:
+        """Are all calls of a context kept? `everything`: no call at all was left out."""
+        return self._whole.get(context, everything)
+
     def counts(self, everything: bool) -> dict[int, int]:
         """By number of the trigger; `everything`: no call at all was left out."""
         counts = dict(self._counts)
         for context, outside in self._outside.items():
-            if self._whole.get(context, everything):
+            if self.whole(context, everything):
                 for name, n in outside.items():
                     counts[name] = counts.get(name, 0) + n
         return counts

@@ -24,7 +24,7 @@ from kprof.analysis.paging import Pages
 from kprof.analysis.replay import clock as clocks
 from kprof.analysis.replay import codes
 from kprof.analysis.replay.clock import Clock
-from kprof.analysis.replay.codes import ENTER, LEAVE, MARK_OUT
+from kprof.analysis.replay.codes import ENTER, LEAVE, MARK_INLINE, MARK_OUT
 from kprof.analysis.replay.columns import Rows
 from kprof.analysis.replay.compiled import compiled, pays
 from kprof.analysis.replay.knowledge import KnownCalls, known_calls
@@ -128,12 +128,18 @@ class Steps(NamedTuple):
         int64: 0 the system context, tasks from 1; of a SWITCH the context that runs afterwards.
     depth
         int64: of a call, 0 the lowest; of other steps how many calls are open in the context.
+    call
+        int64: the number of the call; of an INLINE that of the call that it stands in, or -1.
+    parent
+        int64: the call that it was made from, or -1.
+    path
+        int64: the call path, as in `Stream.paths`; of an INLINE that of the call around it.
+    event
+        int64: the event of the step; of an orphan's ENTER one that is not its own.
     leave
         int64: where the LEAVE steps are in the columns.
     rows
         The figures of the calls that end, a row for each LEAVE.
-    switched
-        int64: the events of the SWITCH steps.
     stop
         How many events of the capture make up this block and those before.
     """
@@ -143,9 +149,12 @@ class Steps(NamedTuple):
     time: Column
     context: Column
     depth: Column
+    call: Column
+    parent: Column
+    path: Column
+    event: Column
     leave: Column
     rows: Rows
-    switched: Column
     stop: int
 
 
@@ -169,6 +178,8 @@ class Stream:
         What is known of the capture, with the clock that the times are in.
     first
         The context that runs before the first switch.
+    cost
+        What a trigger costs, in ticks of the capture's clock.
     compiled
         The replay is the compiled one.
     outcome
@@ -187,7 +198,7 @@ class Stream:
         fast: bool | None = None,
     ) -> None:
         self._capture = capture
-        self._cost = trigger_cost
+        self.cost = trigger_cost
         table = TagTable.of(names, capture.info)
         self.functions = table.functions
         self.inlines = table.inlines
@@ -225,7 +236,7 @@ class Stream:
     def tally(self) -> Tally:
         """The sums of every function."""
         tally = Tally(len(self.survey.role))
-        if self.compiled and not self._cost:
+        if self.compiled and not self.cost:
             self._tally_compiled(tally)
         else:
             for rows in self.calls():
@@ -240,7 +251,7 @@ class Stream:
         """Wide rows of all steps; their times are ascending."""
         latest = 0
         for rows in self._replay(detail=True):
-            if self._cost and len(rows):  # single times may run backwards
+            if self.cost and len(rows):  # single times may run backwards
                 time = rows.time
                 time[0] = max(time[0], latest)
                 np.maximum.accumulate(time, out=time)
@@ -267,14 +278,14 @@ class Stream:
 
     def times(self) -> Iterator[Column]:
         """The time of every event, block by block."""
-        clock = Clock(self._capture.info, self._cost)
+        clock = Clock(self._capture.info, self.cost)
         for ticks, _ in self._capture.chunks(BLOCK):
             yield clock.advance(ticks)
 
     def _replay(self, *, detail: bool) -> Iterator[Rows]:
         table = self.survey.table
         machine = Machine(self.survey, detail=detail, fast=self.compiled)
-        clock = Clock(self._capture.info, self._cost)
+        clock = Clock(self._capture.info, self.cost)
         counts = np.zeros(TAGS, np.int64)
         net = 0
         pages = Pages(self._capture.records)
@@ -378,7 +389,8 @@ def _steps(rows: Rows, stop: int) -> Steps:
     if switch.any():
         out = kinds == MARK_OUT
         context, depth = np.where(out, 0, context), np.where(out, rows.part, depth)
+    call = np.where(kinds == MARK_INLINE, rows.parent, rows.call)
     return Steps(
-        kind, rows.fn, rows.time, context, depth, leave, rows.select(leave),
-        rows.leave[switch], stop,
+        kind, rows.fn, rows.time, context, depth, call, rows.parent, rows.path, rows.leave,
+        leave, rows.select(leave), stop,
     )  # fmt: skip

@@ -50,6 +50,7 @@ def command(
     from kprof.cli.output import check_output, inputs_of, say
     from kprof.cli.source import open_with_names
     from kprof.export.formats import export, target_for
+    from kprof.names import display_name
     from kprof.report.choose import filter_of, has_filter, trigger_cost
     from kprof.report.request import filter_request
 
@@ -61,7 +62,7 @@ def command(
         dump, names, valid=valid, previous=previous, record_order=record_order, exact=True
     )
     request = filter_request(options)
-    export(
+    found = export(
         run.capture,
         run.names,
         form,
@@ -72,5 +73,9 @@ def command(
         interrupts=request.irqs,
         force=force,
     )
+    if found:
+        more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+        shown = ", ".join(display_name(name) for name in found[:4]) + more
+        say(f"shown as interrupts: {shown} (--irq FUNC names others; FUNC/TAG^ marks one)")
     if target != (output or "-"):
         say(f"written to {target}")

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from kprof.analysis.stream import Stream
 from kprof.errors import MissingExtraError
 from kprof.export.table import ENDINGS, call_rows
 from kprof.export.units import Scale
+from kprof.export.view import View
 
 _ROWS = 1 << 18  # of a row group
 
 
-def write_parquet(stream: Stream, out: BinaryIO) -> None:
+def write_parquet(view: View, out: BinaryIO) -> None:
     """Write a Parquet file.
 
     Raises
@@ -28,14 +28,14 @@ def write_parquet(stream: Stream, out: BinaryIO) -> None:
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
-    schema = _schema(pa, stream)
+    schema = _schema(pa, view)
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        for batch in _grouped(pa, _batches(pa, stream, schema)):
+        for batch in _grouped(pa, _batches(pa, view, schema)):
             writer.write_table(batch, row_group_size=_ROWS)
-        writer.add_key_value_metadata(_ledger(stream))
+        writer.add_key_value_metadata(_ledger(view))
 
 
-def write_arrow(stream: Stream, out: BinaryIO) -> None:
+def write_arrow(view: View, out: BinaryIO) -> None:
     """Write an Arrow IPC file (Feather version 2).
 
     Raises
@@ -44,9 +44,9 @@ def write_arrow(stream: Stream, out: BinaryIO) -> None:
         pyarrow is not installed.
     """
     pa = _pyarrow()
-    schema = _schema(pa, stream)
+    schema = _schema(pa, view)
     with pa.ipc.new_file(out, schema) as writer:
-        for batch in _batches(pa, stream, schema):
+        for batch in _batches(pa, view, schema):
             writer.write_batch(batch)
 
 
@@ -58,19 +58,19 @@ def _pyarrow() -> Any:
     return pa
 
 
-def _schema(pa: Any, stream: Stream) -> Any:
+def _schema(pa: Any, view: View) -> Any:
     name = pa.dictionary(pa.int32(), pa.string())
     fields = [
         ("call", pa.int64()), ("parent", pa.int64()), ("function", name), ("tag", pa.uint16()),
         ("context", pa.int32()), ("depth", pa.int32()), ("entry_ns", pa.int64()),
         ("exit_ns", pa.int64()), ("elapsed_ns", pa.int64()), ("net_ns", pa.int64()),
         ("wall_ns", pa.int64()), ("resumed", pa.bool_()),
-        ("ended_by", pa.dictionary(pa.int8(), pa.string())),
+        ("ended_by", pa.dictionary(pa.int8(), pa.string())), ("interrupt", pa.bool_()),
     ]  # fmt: skip
-    source = _utf8(stream.info.source)
-    about = {"kprof.source": source, "kprof.clock_hz": str(stream.info.clock_hz)}
-    if stream.info.started_ns:
-        about["kprof.started_ns"] = str(stream.info.started_ns)
+    source = _utf8(view.info.source)
+    about = {"kprof.source": source, "kprof.clock_hz": str(view.info.clock_hz)}
+    if view.info.started_ns:
+        about["kprof.started_ns"] = str(view.info.started_ns)
     return pa.schema(fields, metadata=about)
 
 
@@ -79,26 +79,25 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _ledger(stream: Stream) -> dict[str, str]:
-    scale = Scale(stream.info.clock_hz, "ns")
+def _ledger(view: View) -> dict[str, str]:
+    scale = Scale(view.info.clock_hz, "ns")
     return {
-        f"kprof.{name}_ns": str(scale.whole(ticks))
-        for name, ticks in stream.ledger._asdict().items()
+        f"kprof.{name}_ns": str(scale.whole(ticks)) for name, ticks in view.ledger._asdict().items()
     }
 
 
-def _batches(pa: Any, stream: Stream, schema: Any) -> Iterator[Any]:
+def _batches(pa: Any, view: View, schema: Any) -> Iterator[Any]:
     import numpy as np
 
-    ns = Scale(stream.info.clock_hz, "ns").column
-    names = pa.array([_utf8(entry.name) for entry in stream.functions], pa.string())
-    tags = np.array([entry.value for entry in stream.functions], np.uint16)
+    ns = Scale(view.info.clock_hz, "ns").column
+    names = pa.array([_utf8(entry.name) for entry in view.functions], pa.string())
+    tags = np.array([entry.value for entry in view.functions], np.uint16)
     endings = pa.array(list(ENDINGS.values()), pa.string())
     places = np.zeros(max(ENDINGS) + 1, np.int8)
     for place, flag in enumerate(ENDINGS):
         places[flag] = place
-    for steps in stream:
-        rows = call_rows(steps)
+    for shown in view:
+        rows = call_rows(shown)
         if not len(rows.call):
             continue
         columns = [
@@ -111,6 +110,7 @@ def _batches(pa: Any, stream: Stream, schema: Any) -> Iterator[Any]:
             ns(rows.entry), ns(rows.exit), ns(rows.elapsed), ns(rows.net), ns(rows.wall),
             rows.resumed,
             pa.DictionaryArray.from_arrays(places[rows.ending], endings),
+            rows.interrupt,
         ]  # fmt: skip
         arrays = [
             pa.array(column) if isinstance(column, np.ndarray) else column for column in columns

@@ -9,26 +9,25 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.paths import PathTree
-from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
 from kprof.export.roots import rest_of
 from kprof.export.units import Scale
+from kprof.export.view import View
 
 _LONG = {"us": "Microseconds", "ns": "Nanoseconds"}
 
 
-def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write the functions of the capture and their calls."""
-    scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, paths)
-    ledger = stream.ledger
+    scale = Scale(view.info.clock_hz)
+    graph = call_graph(view)
+    ledger = view.ledger
     lines = [
         "# callgrind format",
         "version: 1",
         "creator: kprof",
-        f"cmd: {plain(stream.info.source)}",
+        f"cmd: {plain(view.info.source)}",
         "positions: line",
         f"event: {scale.unit} : {_LONG[scale.unit]}",
         f"events: {scale.unit}",

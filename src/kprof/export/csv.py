@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.stream import Stream
 from kprof.export.table import ENDINGS, call_rows
 from kprof.export.units import Scale
+from kprof.export.view import View
 
 HEADER = (
     "call,parent,function,tag,context,depth,entry_us,exit_us,elapsed_us,net_us,wall_us,"
-    "resumed,ended_by"
+    "resumed,ended_by,interrupt"
 )
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write a line for each call; times in microseconds."""
     out.write((HEADER + "\r\n").encode("ascii"))
-    us = Scale(stream.info.clock_hz).us_texts
-    named = [f"{_field(entry.name)},{entry.value}" for entry in stream.functions]
-    for steps in stream:
-        rows = call_rows(steps)
+    us = Scale(view.info.clock_hz).us_texts
+    named = [f"{_field(entry.name)},{entry.value}" for entry in view.functions]
+    for shown in view:
+        rows = call_rows(shown)
         columns = (
             rows.call.tolist(),
             rows.parent.tolist(),
@@ -34,13 +34,15 @@ def write(stream: Stream, out: BinaryIO) -> None:
             us(rows.wall),
             rows.resumed.tolist(),
             rows.ending.tolist(),
+            rows.interrupt.tolist(),
         )
         out.write(
             "".join(
                 f"{call},{parent if parent >= 0 else ''},{named[fn]},{context},{depth},{entry},"
-                f"{leave},{elapsed},{net},{wall},{int(resumed)},{ENDINGS[ending]}\r\n"
+                f"{leave},{elapsed},{net},{wall},{int(resumed)},{ENDINGS[ending]},"
+                f"{int(interrupt)}\r\n"
                 for call, parent, fn, context, depth, entry, leave, elapsed, net, wall, resumed,
-                ending in zip(*columns, strict=True)
+                ending, interrupt in zip(*columns, strict=True)
             ).encode("utf-8", "backslashreplace")
         )  # fmt: skip
 

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.paths import PathTree
-from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
 from kprof.export.roots import INTERRUPTS
 from kprof.export.units import Scale
+from kprof.export.view import View
 
 
-def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write the call graph of the capture."""
-    scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, paths)
-    run = max(1, stream.ledger.elapsed)
+    scale = Scale(view.info.clock_hz)
+    graph = call_graph(view)
+    run = max(1, view.ledger.elapsed)
     lines = [
         "digraph calls {",
-        f"  label={_quoted(stream.info.source)};",
+        f"  label={_quoted(view.info.source)};",
         '  node [shape=box, style=filled, fontname="sans-serif"];',
         '  edge [fontname="sans-serif"];',
     ]

@@ -11,24 +11,30 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from kprof.analysis.stream import Stream
-from kprof.export.labels import IDLE, UNATTRIBUTED, context_name
-from kprof.export.running import CLOSE, CONTEXT, MARK, OPEN, running
+from kprof.export.labels import IDLE, context_name
+from kprof.export.running import CLOSE, CONTEXT, END, MARK, OPEN, REST, running
 from kprof.export.spool import Column
 from kprof.export.units import Scale
+from kprof.export.view import INTERRUPTS, View
 
-_CATEGORIES = (("Other", "grey"), ("Calls", "blue"), ("Idle", "transparent"), ("Marks", "orange"))
-_OTHER, _CALLS, _IDLE, _MARKS = range(4)
+_CATEGORIES = (
+    ("Other", "grey"),
+    ("Calls", "blue"),
+    ("Idle", "transparent"),
+    ("Marks", "orange"),
+    ("Interrupts", "red"),
+)
+_OTHER, _CALLS, _IDLE, _MARKS, _INTERRUPTS = range(5)
 _INSTANT, _INTERVAL = 0, 1  # phases of markers
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write the capture as a processed profile."""
     with ExitStack() as stack:
         columns = {name: stack.enter_context(Column()) for name in _SPOOLED}
-        profile = _Profile(stream, columns)
+        profile = _Profile(view, columns)
         profile.collect()
         profile.write(out)
 
@@ -36,27 +42,41 @@ def write(stream: Stream, out: BinaryIO) -> None:
 _SPOOLED = ("stack", "time", "weight", "name", "start", "end", "phase", "category", "data")
 
 
+class _Marker(NamedTuple):
+    """The number of its string, and when, in ticks; an inline trigger has no end."""
+
+    name: int
+    start: int
+    end: int | None
+
+
 class _Profile:
-    def __init__(self, stream: Stream, columns: dict[str, Column]) -> None:
-        self._stream = stream
+    def __init__(self, view: View, columns: dict[str, Column]) -> None:
+        self._view = view
         self._columns = columns
-        self._scale = Scale(stream.info.clock_hz, "ns")
-        self._strings: list[str] = [entry.name for entry in stream.functions]
-        self._strings += [entry.name for entry in stream.inlines]
-        self._functions: list[int] = list(range(len(stream.functions)))
-        self._categories = [_CALLS] * len(stream.functions)
-        self._idle = self._function(IDLE, _IDLE)
-        self._unattributed = self._function(UNATTRIBUTED, _OTHER)
+        self._scale = Scale(view.info.clock_hz, "ns")
+        self._strings: list[str] = []
+        self._functions: list[int] = []
+        self._categories: list[int] = []
+        interrupts = view.interrupts
+        for number, entry in enumerate(view.functions):
+            self._function(entry.name, _INTERRUPTS if number in interrupts else _CALLS)
+        for label in REST:
+            self._function(label, _IDLE if label == IDLE else _OTHER)
         self._contexts: dict[int, int] = {}
+        self._inlines = [self._string(entry.name) for entry in view.inlines]
         self._nodes: dict[tuple[int, int], int] = {}
         self._frames: list[int] = []
         self._prefixes: list[int | None] = []
         self._samples = 0
         self._marks = 0
 
+    def _string(self, text: str) -> int:
+        self._strings.append(text)
+        return len(self._strings) - 1
+
     def _function(self, name: str, category: int) -> int:
-        self._functions.append(len(self._strings))
-        self._strings.append(name)
+        self._functions.append(self._string(name))
         self._categories.append(category)
         return len(self._functions) - 1
 
@@ -70,22 +90,24 @@ class _Profile:
 
     def _context(self, context: int) -> int:
         if context not in self._contexts:
-            self._contexts[context] = self._function(context_name(self._stream, context), _OTHER)
+            category = _INTERRUPTS if context == INTERRUPTS else _OTHER
+            self._contexts[context] = self._function(context_name(self._view, context), category)
         return self._contexts[context]
 
     def collect(self) -> None:
         """Go through the capture; fills the columns."""
-        top = since = 0
-        began, context = 0, -1
-        for actions in running(self._stream):
+        top = -1
+        since = began = 0
+        context = -1
+        for actions in running(self._view):
             samples: list[tuple[int, int, int]] = []
-            marks: list[tuple[int, int, int]] = []
+            marks: list[_Marker] = []
             for kind, value, time in actions:
                 if kind == MARK:
-                    marks.append((len(self._stream.functions) + value, time, time))
+                    marks.append(_Marker(self._inlines[value], time, None))
                     continue
                 if time > since:
-                    samples.append((self._shown(top), since, time - since))
+                    samples.append((top, since, time - since))
                     since = time
                 if kind == OPEN:
                     top = self._node(top, value)
@@ -94,34 +116,22 @@ class _Profile:
                     top = -1 if below is None else below
                 elif kind == CONTEXT:
                     if context >= 0:
-                        marks.append((self._functions[context], began, time))
-                    began, context = time, self._context(value)
-                    top = self._node(-1, context)
+                        marks.append(_Marker(self._functions[context], began, time))
+                    if value != END:
+                        began, context = time, self._context(value)
+                        top = self._node(-1, context)
             self._flush(samples, marks)
-        end = self._stream.ledger.elapsed
-        last = [(self._shown(top), since, end - since)] if end > since else []
-        self._flush(last, [(self._functions[context], began, end)])
 
-    def _shown(self, top: int) -> int:
-        """The node of a stretch with nothing above `top`: of a context, that of no function."""
-        if self._prefixes[top] is not None:
-            return top
-        system = self._frames[top] == self._contexts.get(0)
-        return self._node(top, self._idle if system else self._unattributed)
-
-    def _flush(
-        self, samples: list[tuple[int, int, int]], marks: list[tuple[int, int, int]]
-    ) -> None:
+    def _flush(self, samples: list[tuple[int, int, int]], marks: list[_Marker]) -> None:
         columns, ms = self._columns, self._ms
         columns["stack"].extend([str(node) for node, _, _ in samples])
         columns["time"].extend([ms(time) for _, time, _ in samples])
         columns["weight"].extend([ms(weight) for _, _, weight in samples])
-        columns["name"].extend([str(name) for name, _, _ in marks])
-        columns["start"].extend([ms(start) for _, start, _ in marks])
-        inline = range(len(self._stream.functions), self._functions[self._idle])
-        columns["end"].extend(["null" if m[0] in inline else ms(m[2]) for m in marks])
-        columns["phase"].extend([str(_INSTANT if m[0] in inline else _INTERVAL) for m in marks])
-        columns["category"].extend([str(_MARKS if m[0] in inline else _OTHER) for m in marks])
+        columns["name"].extend([str(mark.name) for mark in marks])
+        columns["start"].extend([ms(mark.start) for mark in marks])
+        columns["end"].extend(["null" if m.end is None else ms(m.end) for m in marks])
+        columns["phase"].extend([str(_INSTANT if m.end is None else _INTERVAL) for m in marks])
+        columns["category"].extend([str(_MARKS if m.end is None else _OTHER) for m in marks])
         columns["data"].extend(["null"] * len(marks))
         self._samples += len(samples)
         self._marks += len(marks)
@@ -159,7 +169,7 @@ class _Profile:
         thread = {
             "processType": "default", "processStartupTime": 0, "processShutdownTime": None,
             "registerTime": 0, "unregisterTime": None, "pausedRanges": [], "name": "processor",
-            "processName": self._stream.info.source, "isMainThread": True, "pid": "1", "tid": 1,
+            "processName": self._view.info.source, "isMainThread": True, "pid": "1", "tid": 1,
             "samples": samples, "markers": markers,
             "stackTable": {
                 "frame": self._frames, "prefix": self._prefixes,
@@ -186,7 +196,7 @@ class _Profile:
         }  # fmt: skip
         meta = {
             "version": 27, "preprocessedProfileVersion": 47, "interval": 1, "product": "kprof",
-            "startTime": self._stream.info.started_ns / 1e6, "processType": 0, "stackwalk": 0,
+            "startTime": self._view.info.started_ns / 1e6, "processType": 0, "stackwalk": 0,
             "debug": False, "categories": categories, "markerSchema": [], "symbolicated": True,
             "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
         }  # fmt: skip

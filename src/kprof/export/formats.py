@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kprof.errors import FileAccessError, UsageError
 from kprof.files import explain, writing, writing_folder
@@ -69,10 +69,14 @@ def export(
     chosen: Callable[[CaptureInfo], Filter] | None = None,
     interrupts: tuple[str, ...] = (),
     force: bool = False,
-) -> None:
+) -> tuple[str, ...]:
     """Write `capture` to `target` in the format `form`; ``-`` is the standard output.
 
-    The memory that it takes does not grow with the capture.
+    The memory that it takes does not grow with the capture, but for a bit a call with a filter.
+
+    Returns
+    -------
+    The functions that were recognised as interrupts, where `interrupts` names none.
 
     Parameters
     ----------
@@ -81,45 +85,39 @@ def export(
     trigger_cost
         What a trigger costs, in ticks; see `kprof.analysis.stream.Stream`.
     chosen
-        The filter, in ticks of the clock that the times are in; for formats made of call paths.
+        The filter, in ticks of the clock that the times are in.
     interrupts
-        Functions that are interrupts, for the same formats; else those that the name file marks.
+        Functions that are interrupts; else those that the name file marks, and those that look so.
     force
         Write a format that is a folder into one that holds other files.
 
     Raises
     ------
     UsageError
-        A filter names what is not there, or is not for this format; the format is a folder, and
-        `target` the standard output, or a folder of other files.
+        A filter, or `interrupts`, names what is not there; the format is a folder, and `target`
+        the standard output, or a folder of other files.
     MissingExtraError
         The format needs a package that is not installed.
     FileAccessError
         `target` cannot be written.
     """
     from kprof.analysis.stream import Stream
-    from kprof.export.roots import rooted_paths
+    from kprof.export.view import View
 
     entry = FORMATS[form]
     write = getattr(importlib.import_module(f"kprof.export.{entry.module}"), entry.function)
-    if not entry.paths and (chosen is not None or interrupts):
-        made = ", ".join(name for name, one in FORMATS.items() if one.paths)
-        raise UsageError(
-            f"filters and --irq are for formats made of call paths ({made}), not for {form}"
-        )
     stream = Stream(capture, names, trigger_cost=trigger_cost, known=known)
-    given: tuple[Any, ...] = (stream,)
-    if entry.paths:
-        given = (stream, rooted_paths(stream, chosen and chosen(stream.info), interrupts))
+    view = View(stream, chosen and chosen(stream.info), interrupts, paths=entry.paths)
     if entry.folder:
         if str(target) == "-":
             raise UsageError(f"the format {form} is a folder of files; name it with -o FOLDER")
         _check_folder(Path(target), form, force)
         with writing_folder(target) as folder:
-            write(*given, folder)
-        return
-    with writing(target) as out:
-        write(*given, out)
+            write(view, folder)
+    else:
+        with writing(target) as out:
+            write(view, out)
+    return view.recognised
 
 
 def _check_folder(target: Path, form: str, force: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof.analysis.stream import Stream
+from kprof.export.view import INTERRUPTS, View
 
 IDLE = "(idle)"
 UNATTRIBUTED = "(unattributed)"
@@ -10,14 +10,14 @@ USER = "(user)"
 LEFT_OUT = "(left out)"
 
 
-def context_label(context: int) -> str:
-    """``system`` or ``task N``."""
-    return "system" if context == 0 else f"task {context}"
+def context_name(view: View, context: int) -> str:
+    """``system``, ``interrupts``, the name of a task where it is known, or ``task N``.
 
-
-def context_name(stream: Stream, context: int) -> str:
-    """The name of a task, where it is known, else `context_label`; when the stream is read."""
-    return stream.task_names.get(context) or context_label(context)
+    A task's name is known when its first step has been read.
+    """
+    if context == INTERRUPTS:
+        return "interrupts"
+    return view.task_names.get(context) or ("system" if context == 0 else f"task {context}")
 
 
 def plain(name: str, forbidden: str = "") -> str:

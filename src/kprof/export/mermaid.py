@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kprof.analysis.paths import PathTree
-from kprof.analysis.stream import Stream
 from kprof.export.graph import call_graph
 from kprof.export.labels import plain
 from kprof.export.roots import INTERRUPTS
 from kprof.export.units import Scale
+from kprof.export.view import View
 
 _EDGES = 500
 _CHARACTERS = 48_000
 _SAFE = frozenset("_.:$ -")
 
 
-def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write the call graph of the capture, the largest edges first."""
-    scale = Scale(stream.info.clock_hz)
-    graph = call_graph(stream, paths)
-    run = max(1, stream.ledger.elapsed)
+    scale = Scale(view.info.clock_hz)
+    graph = call_graph(view)
+    run = max(1, view.ledger.elapsed)
     numbers = {function: k for k, function in enumerate(graph.nodes)}
     edges = sorted(graph.edges.items(), key=lambda item: -item[1].total)
     shown: set[int] = set()

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.replay import codes as states
-from kprof.analysis.stream import INLINE, SWITCH, Steps, Stream
+from kprof.analysis.stream import INLINE, SWITCH, Steps
 from kprof.export.labels import context_name
 from kprof.export.packets import BEGIN, END, FIRST, Columns, Layout, compiled
 from kprof.export.protobuf import content, number, varint
 from kprof.export.units import Scale
+from kprof.export.view import View
 
 _PACKET = 1
 _TIMESTAMP, _SNAPSHOT, _SEQUENCE, _EVENT, _INTERNED, _FLAGS = 8, 6, 10, 11, 12, 13
@@ -36,36 +37,37 @@ _ENDINGS = ((states.ORPHAN, "began before"), (states.OPEN, "open"), (states.UNWO
 _MARKED = states.ORPHAN | states.OPEN | states.UNWOUND | states.RESUMED
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write the capture as a Perfetto trace."""
-    _Writer(stream, out).write()
+    _Writer(view, out).write()
 
 
 class _Writer:
-    def __init__(self, stream: Stream, out: BinaryIO) -> None:
-        self._stream = stream
+    def __init__(self, view: View, out: BinaryIO) -> None:
+        self._view = view
         self._out = out
-        self._scale = Scale(stream.info.clock_hz, "ns")
-        self._seen = np.zeros(len(stream.functions) + len(stream.inlines), bool)
+        self._scale = Scale(view.info.clock_hz, "ns")
+        self._seen = np.zeros(len(view.functions) + len(view.inlines), bool)
         self._described = np.zeros(64, bool)
         self._now = 0
         self._layouts: dict[tuple[int, int, int, int], Layout] = {}
 
     def write(self) -> None:
         self._head()
-        for block, steps in enumerate(self._stream):
+        for block, shown in enumerate(self._view):
             if not block:  # its name is known only then
-                self._describe(np.array([self._stream.first]), self._stream.first)
-                self._begin(self._stream.first)
+                self._describe(np.array([self._view.first]), self._view.first)
+                self._begin(self._view.first)
+            steps = shown.only_kept().steps
             if len(steps.kind):
                 self._block(steps)
-        self._end(self._scale.whole(self._stream.ledger.elapsed) - self._now)
+        self._end(self._scale.whole(self._view.ledger.elapsed) - self._now)
 
     def _packet(self, data: bytes) -> None:
         self._out.write(content(_PACKET, data + number(_SEQUENCE, 1)))
 
     def _head(self) -> None:
-        info = self._stream.info
+        info = self._view.info
         clocks = content(1, number(1, _BOOTTIME) + number(2, 0))
         if info.started_ns:
             clocks += content(1, number(1, _REALTIME) + number(2, info.started_ns))
@@ -97,12 +99,12 @@ class _Writer:
             if not self._described[context]:
                 self._described[context] = True
                 uuid = FIRST + 2 * context
-                self._track(uuid, _PROCESS, context_name(self._stream, context))
+                self._track(uuid, _PROCESS, context_name(self._view, context))
                 self._track(uuid + 1, uuid, "depth", content(8, content(6, "calls")))
 
     def _intern(self, used: NDArray[np.bool_]) -> None:
         """Tell of the names not met before; a name's iid is its number and 1."""
-        functions, inlines = self._stream.functions, self._stream.inlines
+        functions, inlines = self._view.functions, self._view.inlines
         data = b""
         for name in np.flatnonzero(used & ~self._seen).tolist():
             known = name < len(functions)
@@ -115,9 +117,7 @@ class _Writer:
     def _begin(self, context: int) -> None:
         """On the track that shows what runs."""
         event = (
-            number(9, BEGIN)
-            + number(11, _RUNNING)
-            + content(23, context_name(self._stream, context))
+            number(9, BEGIN) + number(11, _RUNNING) + content(23, context_name(self._view, context))
         )
         self._step(0, event)
 
@@ -130,14 +130,14 @@ class _Writer:
 
     def _block(self, steps: Steps) -> None:
         kind, name = steps.kind, steps.name
-        if len(self._stream.inlines):
-            name = np.where(kind == INLINE, name + len(self._stream.functions), name)
+        if len(self._view.inlines):
+            name = np.where(kind == INLINE, name + len(self._view.functions), name)
         now = self._scale.column(steps.time)
         columns = Columns(kind, steps.context, name, steps.depth, now, self._now)
         context = int(steps.context.max())
         self._describe(steps.context, context)
         used = np.zeros(len(self._seen), bool)
-        if self._stream.compiled:
+        if self._view.compiled:
             gap, depth = compiled().survey(kind, steps.depth, now, self._now, name, used)
             layout = self._layout(gap, FIRST + 2 * context + 1, depth)
             table = layout.filled(columns)

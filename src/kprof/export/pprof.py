@@ -11,55 +11,53 @@ import gzip
 from typing import BinaryIO
 
 from kprof.analysis.paths import CONTEXT, PathTree
-from kprof.analysis.stream import Stream
 from kprof.export.labels import IDLE
 from kprof.export.protobuf import content, number, packed
-from kprof.export.roots import INTERRUPTS, rest_of, root_label
+from kprof.export.roots import INTERRUPTS, rest_of, root_label, rooted_paths
 from kprof.export.units import Scale
+from kprof.export.view import View
 
 
-def write(stream: Stream, paths: PathTree, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write the call paths as samples."""
     with gzip.GzipFile(fileobj=out, mode="wb", filename="", mtime=0) as zipped:
-        _Writer(stream, zipped).write(paths)  # type: ignore[arg-type]
+        _Writer(view, zipped).write()  # type: ignore[arg-type]
 
 
 class _Writer:
-    def __init__(self, stream: Stream, out: BinaryIO) -> None:
-        self._stream = stream
+    def __init__(self, view: View, out: BinaryIO) -> None:
+        self._view = view
         self._out = out
-        self._scale = Scale(stream.info.clock_hz, "ns")
+        self._scale = Scale(view.info.clock_hz, "ns")
         self._strings: dict[str, int] = {"": 0}
         self._functions: dict[str, int] = {}
 
-    def write(self, paths: PathTree) -> None:
+    def write(self) -> None:
         out, text = self._out, self._text
         calls = number(1, text("calls")) + number(2, text("count"))
         time = number(1, text("time")) + number(2, text("nanoseconds"))
         out.write(content(1, calls) + content(1, time))
-        out.write(
-            content(3, number(1, 1) + number(5, text(self._stream.info.source)) + number(7, 1))
-        )
-        self._samples(paths)
-        ledger = self._stream.ledger
+        out.write(content(3, number(1, 1) + number(5, text(self._view.info.source)) + number(7, 1)))
+        self._samples(rooted_paths(self._view))
+        ledger = self._view.ledger
         for label, ticks in rest_of(ledger):
-            context = root_label(self._stream, CONTEXT) if label == IDLE else ""
+            context = root_label(self._view, CONTEXT) if label == IDLE else ""
             self._sample([self._location(label)], 0, ticks, context)
-        if self._stream.info.started_ns:
-            out.write(number(9, self._stream.info.started_ns))
+        if self._view.info.started_ns:
+            out.write(number(9, self._view.info.started_ns))
         out.write(number(10, self._scale.whole(ledger.elapsed)))
         out.write(number(14, text("time")))
         for string in self._strings:
             out.write(content(6, string))
 
     def _samples(self, paths: PathTree) -> None:
-        names = [entry.name for entry in self._stream.functions]
+        names = [entry.name for entry in self._view.functions]
         columns = (paths.function.tolist(), paths.calls.tolist(), paths.net.tolist())
         for node, (function, calls, net) in enumerate(zip(*columns, strict=True)):
             if function < INTERRUPTS and (calls or net):
                 root, *inside = paths.path(node)
                 stack = [self._location(names[function]) for function in reversed(inside)]
-                self._sample(stack, calls, net, root_label(self._stream, root))
+                self._sample(stack, calls, net, root_label(self._view, root))
 
     def _sample(self, stack: list[int], calls: int, ticks: int, context: str) -> None:
         data = packed(1, stack) + packed(2, (calls, self._scale.whole(ticks)))

@@ -11,47 +11,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.filters import Filter
 from kprof.analysis.paths import CONTEXT, PathTree
-from kprof.analysis.selection import Selection, kept_paths
-from kprof.analysis.stream import Ledger, Stream
-from kprof.errors import UsageError
+from kprof.analysis.stream import Ledger
 from kprof.export.labels import IDLE, LEFT_OUT, UNATTRIBUTED, USER, context_name
-from kprof.names.grammar import Modifier
+from kprof.export.view import View
 
 INTERRUPTS = CONTEXT - 1
 """`PathTree.function` of the root of interrupts."""
 
 
-def rooted_paths(
-    stream: Stream, chosen: Filter | None = None, interrupts: tuple[str, ...] = ()
-) -> PathTree:
-    """The paths of the calls that a filter keeps; `stream.outcome` is complete afterwards.
-
-    The ledger then has the net time of the other calls as left out.
-
-    Parameters
-    ----------
-    interrupts
-        Names of functions; without any, those that the name file marks.
-
-    Raises
-    ------
-    UsageError
-        The filter, or `interrupts`, names what is not there.
-    """
-    numbers = {entry.name: number for number, entry in enumerate(stream.functions)}
-    for name in interrupts:
-        if name not in numbers:
-            raise UsageError(f"--irq {name}: no function of the name file")
-    named = frozenset(numbers[name] for name in interrupts) or marked_interrupts(stream)
-    selection = Selection(stream, chosen)
-    tree = kept_paths(stream, selection)
-    outcome, gone = stream.outcome, selection.net
-    if outcome is not None and gone:
-        ledger = outcome.ledger._replace(net=outcome.ledger.net - gone, left_out=gone)
-        stream.outcome = outcome._replace(ledger=ledger)
-    return apart(tree, named)
+def rooted_paths(view: View) -> PathTree:
+    """The paths of the calls that stay, of a view that was made with `paths`."""
+    assert view.tree is not None
+    return apart(view.tree, view.interrupts)
 
 
 def rest_of(ledger: Ledger) -> list[tuple[str, int]]:
@@ -63,13 +35,6 @@ def rest_of(ledger: Ledger) -> list[tuple[str, int]]:
         (LEFT_OUT, ledger.left_out),
     ]
     return [(label, ticks) for label, ticks in rest if ticks]
-
-
-def marked_interrupts(stream: Stream) -> frozenset[int]:
-    """The functions that the name file marks as interrupts."""
-    return frozenset(
-        i for i, entry in enumerate(stream.functions) if entry.modifier is Modifier.INTERRUPT
-    )
 
 
 def apart(tree: PathTree, interrupts: frozenset[int]) -> PathTree:
@@ -126,8 +91,6 @@ def _summed(tree: PathTree, into: NDArray[np.int64], made: list[tuple[int, int]]
     return PathTree(code, parent, calls, elapsed, net, outer, stacked, tree.left_out)
 
 
-def root_label(stream: Stream, function: int) -> str:
+def root_label(view: View, function: int) -> str:
     """What a root is called: the name of its task, where that is known, or its number."""
-    if function == INTERRUPTS:
-        return "interrupts"
-    return context_name(stream, function - CONTEXT)
+    return context_name(view, function - CONTEXT)

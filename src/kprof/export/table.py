@@ -1,7 +1,8 @@
 """Calls as rows: what csv, parquet and arrow have in common.
 
 A row a call, in the order of the exits. `call` is its number in the order of entries. `parent` is
-the `call` that it was made from, None where that is not known. An open call ends with the capture,
+the nearest `call` around it that is shown, None where there is none; `interrupt` says that it is an
+interrupt or runs in one. An open call ends with the capture,
 an orphan begins at the switch in before its exit.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.replay import codes as states
-from kprof.analysis.stream import Steps
+from kprof.export.view import Shown
 
 ENDINGS = {
     states.OPEN: "open",
@@ -41,11 +42,14 @@ class CallRows(NamedTuple):
     wall: Column
     resumed: NDArray[np.bool_]
     ending: Column
+    interrupt: NDArray[np.bool_]
 
 
-def call_rows(steps: Steps) -> CallRows:
-    """The calls that end in a block."""
-    rows = steps.rows.select((steps.rows.flags & states.LOST) == 0)
+def call_rows(shown: Shown) -> CallRows:
+    """The calls that end in a block, those that stay."""
+    steps, _, inside = shown.only_kept()
+    real = (steps.rows.flags & states.LOST) == 0
+    rows = steps.rows.select(real)
     ended = rows.time
     wall = rows.elapsed + rows.away
     ending = np.zeros(len(wall), np.int64)
@@ -64,4 +68,5 @@ def call_rows(steps: Steps) -> CallRows:
         wall=wall,
         resumed=(rows.flags & states.RESUMED) != 0,
         ending=ending,
+        interrupt=inside[steps.leave][real] > 0,
     )

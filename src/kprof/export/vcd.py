@@ -1,69 +1,81 @@
 """A value change dump (IEEE 1364), for GTKWave and others beside a logic analyser's capture.
 
 A wire for each function that ran, 1 while a call of it is open in the context that runs: it is
-high for the elapsed time. `depth` and `context` are vectors, `running` the name of the function on
-top (a string, which GTKWave shows and others ignore), inline triggers events. What lasts less than
-a tick is not shown, inline triggers apart.
+high for the elapsed time, interrupts on top of it apart, while which `interrupt` is high. `depth`
+and `context` are vectors, `task` the name of the context and `running` that of the function on top
+(strings, which GTKWave shows and others ignore), inline triggers events. What lasts less than a
+tick is not shown, inline triggers apart.
 """
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from kprof.analysis.stream import Stream
-from kprof.export.labels import IDLE, UNATTRIBUTED, plain
-from kprof.export.running import CONTEXT, MARK, OPEN, running
+from kprof.export.labels import context_name, plain
+from kprof.export.running import CONTEXT, END, MARK, OPEN, REST, running
 from kprof.export.units import Scale
+from kprof.export.view import INTERRUPTS, View
 
-_CONTEXT, _DEPTH, _TOP = 0, 1, 2  # codes of the first variables
-_FIRST = 3
+_CONTEXT, _TASK, _INTERRUPT, _DEPTH, _TOP = range(5)  # codes of the first variables
+_FIRST = 5
 
 
-def write(stream: Stream, out: BinaryIO) -> None:
+def write(view: View, out: BinaryIO) -> None:
     """Write the wires of the functions that ran."""
-    _Writer(stream, out).write()
+    _Writer(view, out).write()
+
+
+class _State(NamedTuple):
+    """What the first variables show."""
+
+    context: int
+    interrupt: bool
+    depth: int
+    top: str
 
 
 class _Writer:
-    def __init__(self, stream: Stream, out: BinaryIO) -> None:
-        self._stream = stream
+    def __init__(self, view: View, out: BinaryIO) -> None:
+        self._view = view
         self._out = out
-        self._scale = Scale(stream.info.clock_hz)
-        self._names = [_identifier(entry.name) for entry in stream.functions]
-        self._levels = [0] * len(stream.functions)
+        self._scale = Scale(view.info.clock_hz)
+        self._names = [_identifier(entry.name) for entry in view.functions]
+        self._texts = [_string(entry.name) for entry in view.functions] + list(REST)
+        self._levels = [0] * len(view.functions)
         self._pile: list[int] = []
-        self._context = stream.first
+        self._context = view.first
+        self._interrupt = False
         self._lines: list[str] = []
         self._fired: list[str] = []
         self._was: dict[int, bool] = {}
-        self._shown = (-1, -1, "")
-        base = _FIRST + len(stream.functions)
-        self._codes = [_code(_FIRST + k) for k in range(len(stream.functions))]
-        self._marks = [_code(base + k) for k in range(len(stream.inlines))]
+        self._shown: _State | None = None
+        base = _FIRST + len(view.functions)
+        self._codes = [_code(_FIRST + k) for k in range(len(view.functions))]
+        self._marks = [_code(base + k) for k in range(len(view.inlines))]
 
     def write(self) -> None:
         self._head()
-        now = 0
-        for actions in running(self._stream):
+        now, functions = 0, len(self._names)
+        for actions in running(self._view):
             for kind, value, time in actions:
                 if time != now:
                     self._flush(now)
                     now = time
                 if kind == MARK:
                     self._fired.append(f"1{self._marks[value]}")
-                elif kind == CONTEXT:
-                    self._context = value
-                else:
-                    self._was.setdefault(value, self._levels[value] > 0)
-                    self._levels[value] += 1 if kind == OPEN else -1
+                elif kind == CONTEXT and value != END:
+                    self._interrupt = value == INTERRUPTS
+                    self._context = self._context if self._interrupt else value
+                elif kind != CONTEXT:
+                    if value < functions:
+                        self._was.setdefault(value, self._levels[value] > 0)
+                        self._levels[value] += 1 if kind == OPEN else -1
                     if kind == OPEN:
                         self._pile.append(value)
                     else:
                         self._pile.pop()
             self._write_out()
         self._flush(now)
-        if self._stream.ledger.elapsed > now:
-            self._lines.append(f"#{self._scale.whole(self._stream.ledger.elapsed)}")
         self._write_out()
 
     def _write_out(self) -> None:
@@ -77,20 +89,23 @@ class _Writer:
             f"$timescale 1 {self._scale.unit} $end",
             "$scope module kprof $end",
             f"$var wire 32 {_code(_CONTEXT)} context $end",
+            f"$var string 1 {_code(_TASK)} task $end",
+            f"$var wire 1 {_code(_INTERRUPT)} interrupt $end",
             f"$var wire 16 {_code(_DEPTH)} depth $end",
             f"$var string 1 {_code(_TOP)} running $end",
         ]
-        counts = self._stream.tag_counts()
+        counts = self._view.stream.tag_counts()
         initial = []
-        for entry, name, code in zip(self._stream.functions, self._names, self._codes, strict=True):
-            if counts[entry.value] or counts[entry.value + 1]:
+        columns = (self._names, self._codes, self._view.ran().tolist())
+        for name, code, ran in zip(*columns, strict=True):
+            if ran:
                 lines.append(f"$var wire 1 {code} {name} $end")
                 initial.append(f"0{code}")
-        for entry, code in zip(self._stream.inlines, self._marks, strict=True):
+        for entry, code in zip(self._view.inlines, self._marks, strict=True):
             if counts[entry.value]:
                 lines.append(f"$var event 1 {code} {_identifier(entry.name)} $end")
         lines += ["$upscope $end", "$enddefinitions $end", "#0", "$dumpvars", *initial]
-        lines += [f"b0 {_code(_CONTEXT)}", f"b0 {_code(_DEPTH)}", "$end"]
+        lines += [f"b0 {_code(_CONTEXT)}", f"0{_code(_INTERRUPT)}", f"b0 {_code(_DEPTH)}", "$end"]
         self._lines = lines
 
     def _flush(self, now: int) -> None:
@@ -101,16 +116,19 @@ class _Writer:
             if (self._levels[fn] > 0) != was
         ]
         self._was.clear()
-        empty = IDLE if self._context == 0 else UNATTRIBUTED
-        top = self._names[self._pile[-1]] if self._pile else empty
-        context, depth, before = self._shown
-        if self._context != context:
-            lines.append(f"b{self._context:b} {_code(_CONTEXT)}")
-        if len(self._pile) != depth:
-            lines.append(f"b{len(self._pile):b} {_code(_DEPTH)}")
-        if top != before:
+        top = self._texts[self._pile[-1]] if self._pile else "-"  # the end
+        depth = len(self._pile) - (bool(self._pile) and self._pile[-1] >= len(self._names))
+        shown, before = _State(self._context, self._interrupt, depth, top), self._shown
+        if before is None or shown.context != before.context:
+            lines.append(f"b{shown.context:b} {_code(_CONTEXT)}")
+            lines.append(f"s{_string(context_name(self._view, shown.context))} {_code(_TASK)}")
+        if before is None or shown.interrupt != before.interrupt:
+            lines.append(f"{int(shown.interrupt)}{_code(_INTERRUPT)}")
+        if before is None or depth != before.depth:
+            lines.append(f"b{depth:b} {_code(_DEPTH)}")
+        if before is None or top != before.top:
             lines.append(f"s{top} {_code(_TOP)}")
-        self._shown = (self._context, len(self._pile), top)
+        self._shown = shown
         lines += self._fired
         self._fired.clear()
         if lines:
@@ -128,6 +146,11 @@ def _code(number: int) -> str:
         if not number:
             return digits
         number -= 1
+
+
+def _string(name: str) -> str:
+    """A name as the value of a string variable: a blank would end it."""
+    return plain(name, " ")
 
 
 def _identifier(name: str) -> str:
