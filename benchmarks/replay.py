@@ -1,9 +1,11 @@
 """How fast a capture is summarised, and in how much memory, beside uftrace and plain C.
 
-One program's calls are recorded by ``uftrace record`` and laid out as a capture of the same shape;
-then, in turn and in CPU time: ``uftrace report`` of its records; kprof's summary, compiled and
-not; a C loop over the same file that keeps a stack and five statistics; and memcpy of it.
-``--events N`` sets the size of the capture (1000000000 for the full run; 5 bytes an event on disk).
+One program's calls are recorded by ``uftrace record``, and laid out as captures of the same shape:
+without context switches, with slices of 50 events, and with slices of 10 events and 64 tasks, each
+of the last two with task marks and without. Then, in turn: kprof's summary, compiled (wall and CPU
+time: it uses two cores) and not; a C loop over the same file, in one thread, that keeps one stack
+and five statistics; and memcpy of it. ``--events N`` sets the size of a capture (1000000000 for the
+full run; 5 bytes an event on disk).
 """
 
 from __future__ import annotations
@@ -14,10 +16,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 ROUNDS = 3
 LOOPS = 300_000
+GOALS = [">1 C", "100", "60", "60", "20"]
 PROGRAM = r"""
 #define FN __attribute__((noinline)) int
 static volatile int sink;
@@ -48,7 +56,6 @@ int main(int argc, char **argv)
     return n & 1;
 }
 """
-NAMES = ["main", "receive", "input", "get", "copy", "splx"]
 C_LOOP = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +90,7 @@ int main(int argc, char **argv)
             uint32_t tag = p[3] << 8 | p[4], fn = tag >> 1;
             now += (ticks - before) & 0xFFFFFF; before = ticks;
             if (!(tag & 1)) {
-                top++;
+                top = (top + 1) & 65535;
                 stack[top].fn = fn;
                 stack[top].time = now;
                 stack[top].inside = 0;
@@ -118,35 +125,108 @@ dump, names, fast = sys.argv[1], read_names(sys.argv[2]), sys.argv[3] == "fast"
 capture = open_capture(dump, valid="all", verify=False)
 if fast:
     summarise(capture.from_events([0, 1], [2, 3]), names, fast=True)
-start = time.process_time()
+wall, cpu = time.perf_counter(), time.process_time()
 summary = summarise(capture, names, fast=fast)
-taken = time.process_time() - start
+wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(summary.events, taken, peak)
+assert summary.events == capture.events and summary.anomalies.ambiguous_switches == 0
+print(wall, cpu, peak)
 """
 
 
-def make_capture(folder: Path, events: int) -> Path:
-    """The calls of PROGRAM as a raw image of so many events."""
-    import numpy as np
+@dataclass(frozen=True)
+class Load:
+    """A capture: a program's calls, cut into slices of tasks that read and sleep.
 
-    from kprof.capture.records import encode_records
+    Attributes
+    ----------
+    name
+        What it is called in the table.
+    slices
+        Events of a slice; 0: nothing is switched.
+    tasks
+        Tasks that take turns at random.
+    marks
+        The kernel fires task marks.
+    """
 
+    name: str
+    slices: int = 0
+    tasks: int = 1
+    marks: bool = False
+
+    def names(self) -> str:
+        """The name file: each task has a read of its own, by whose exit it can be told."""
+        shared = (f"{name}/{2 * (n + 1)}" for n, name in enumerate(SHARED))
+        reads = (f"read{k}/{READS + 2 * k}" for k in range(self.tasks))
+        marks = [f"task/{MARKS}@{self.tasks}"] if self.marks else []
+        return "\n".join([*shared, *reads, *marks, ""])
+
+    def tags(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """About a million tags, which can follow themselves."""
+        if not self.slices:
+            return np.tile(np.array(_work(1 << 12)), 50)
+        start = [MARKS] if self.marks else []
+        start += [_value("swtch") + 1, _value("sleep") + 1, READS + 1]
+        end = [READS, _value("sleep"), _value("swtch")]
+        room = self.slices - len(start) - len(end)
+        body = _work(room)[:room]
+        while _open(body):
+            body = body[:-1]
+        body += [_value("copy"), _value("copy") + 1] * ((room - len(body)) // 2)
+        one = np.array(start + body + end)
+        task = rng.integers(self.tasks, size=(1_000_000 // len(one), 1))
+        own = (one == READS) | (one == READS + 1)
+        slices = one + np.where(own, 2 * task, 0) + np.where(one == MARKS, task, 0)
+        return np.ravel(slices)
+
+
+LOADS = [
+    Load("no switches"),
+    Load("1 in 50, marks", 50, 8, marks=True),
+    Load("1 in 50", 50, 8),
+    Load("1 in 10, marks", 10, 64, marks=True),
+    Load("1 in 10", 10, 64),
+]
+SHARED = ["main", "receive", "input", "get", "copy", "splx", "sleep", "swtch"]
+READS = 1024
+MARKS = 4096
+
+
+def _value(name: str) -> int:
+    return 2 * (SHARED.index(name) + 1)
+
+
+def _work(turns: int) -> list[int]:
+    """The calls of PROGRAM."""
     tags: list[int] = []
 
-    def call(name: str, *inside: tuple[str, ...]) -> list[int]:
-        value = 2 * (NAMES.index(name) + 1)
-        return [value, *(t for part in inside for t in part), value + 1]
+    def call(name: str, *inside: list[int]) -> list[int]:
+        return [_value(name), *(t for part in inside for t in part), _value(name) + 1]
 
-    for n in range(1 << 14):
+    for n in range(turns):
         get = call("get", call("splx"))
         first = [get, call("copy")] if n & 1 else [get]
         body = [call("input", *first, call("splx")), call("copy")]
         if n % 3 == 0:
             body.append(get)
         tags += call("receive", *body)
-    steps = np.random.default_rng(1).integers(1, 30, len(tags))
-    times = np.cumsum(steps)
+    return tags
+
+
+def _open(tags: list[int]) -> bool:
+    """Is a call of these still open at their end?"""
+    return sum(-1 if tag & 1 else 1 for tag in tags) > 0
+
+
+def make_capture(folder: Path, load: Load, events: int) -> Path:
+    """A load as a raw image of so many events, and its name file beside it."""
+    from kprof.capture.records import encode_records
+
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(1)
+    tags = load.tags(rng)
+    times = np.cumsum(rng.integers(1, 30, len(tags)))
     target = folder / "dump.bin"
     left = events
     with target.open("wb") as stream:
@@ -156,8 +236,8 @@ def make_capture(folder: Path, events: int) -> Path:
             stream.write(part)
             left -= len(part) // 5
             turn += 1
-    lines = (f"{name}/{2 * (i + 1)}\n" for i, name in enumerate(NAMES))
-    (folder / "k.names").write_text("".join(lines))
+    switch = "swtch/16\n", "swtch/16!\n"
+    (folder / "k.names").write_text(load.names().replace(*switch))
     return target
 
 
@@ -182,13 +262,27 @@ def rate_of_uftrace(folder: Path) -> float | None:
     return records / best
 
 
+class Ran(NamedTuple):
+    """Seconds of wall and CPU time, and MB."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def summaries(dump: Path, kind: str) -> Ran:
+    """The best summary of a capture."""
+    names = str(dump.with_name("k.names"))
+    return Ran(*best_of([sys.executable, "-c", SUMMARY, str(dump), names, kind]))
+
+
 def best_of(command: list[str]) -> list[float]:
-    """The numbers that a command prints, of the run with the least second one."""
+    """The numbers that a command prints, each of the run where it is least but the first."""
     runs = []
     for _ in range(ROUNDS):
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         runs.append([float(word) for word in done.stdout.split()])
-    return min(runs, key=lambda numbers: numbers[1])
+    return [min(column) for column in zip(*runs, strict=True)]
 
 
 def main() -> None:
@@ -199,33 +293,25 @@ def main() -> None:
     events = (options := parser.parse_args()).events
     with tempfile.TemporaryDirectory(dir=options.folder) as made:
         folder = Path(made)
-        dump = make_capture(folder, events)
-        names = str(folder / "k.names")
         (folder / "loop.c").write_text(C_LOOP)
         compiler = ["gcc", "-O2", "-w", "-o", str(folder / "loop"), str(folder / "loop.c")]
         subprocess.run(compiler, check=True)
-        count, loop, copy = best_of([str(folder / "loop"), str(dump)])
-        rates = {"memcpy": count / copy, "C loop": count / loop}
-        peaks = {}
-        (folder / "small").mkdir()
-        small = make_capture(folder / "small", 2_000_000)
-        for kind, path in (("fast", dump), ("plain", small)):
-            command = [sys.executable, "-c", SUMMARY, str(path), names, kind]
-            count, taken, peaks[kind] = best_of(command)
-            rates[f"kprof summary, {kind}"] = count / taken
         uftrace = rate_of_uftrace(folder)
+        print(f"M events/s, best of {ROUNDS}; peak memory of the fast summary (limit 300 MB)")
         if uftrace is not None:
-            rates["uftrace report"] = uftrace
-        print(f"{events:,} events; CPU time, best of {ROUNDS}")
-        for name, rate in rates.items():
-            print(f"{name:24} {rate / 1e6:9.2f} M events/s")
-        fast, plain = rates["kprof summary, fast"], rates["kprof summary, plain"]
-        print(f"fast / C loop            {fast / rates['C loop']:9.2f}   (limit 0.5)")
-        print(f"fast / memcpy            {fast / rates['memcpy']:9.3f}")
-        if uftrace is not None:
-            print(f"fast / uftrace report    {fast / uftrace:9.2f}   (limit 10)")
-        print(f"plain                    {plain / 1e6:9.2f} M events/s (limit 2)")
-        print(f"peak memory, fast        {peaks['fast']:9.0f} MB (limit 300)")
+            print(f"uftrace report, CPU time: {uftrace / 1e6:.2f}")
+        print(f"{'':16} {'memcpy':>8} {'C loop':>8} {'fast':>8} {'/ C':>6} {'goal':>6} "
+              f"{'CPU':>8} {'plain':>8} {'peak':>8}")  # fmt: skip
+        for load, goal in zip(LOADS, GOALS, strict=True):
+            dump = make_capture(folder / "capture", load, events)
+            count, loop, copy = best_of([str(folder / "loop"), str(dump)])
+            ran = summaries(dump, "fast")
+            small = make_capture(folder / "small", load, 1_000_000)
+            slow = summaries(small, "plain")
+            rate, c = count / ran.wall, count / loop
+            print(f"{load.name:16} {count / copy / 1e6:8.0f} {c / 1e6:8.0f} {rate / 1e6:8.1f} "
+                  f"{rate / c:6.2f} {goal:>6} {count / ran.cpu / 1e6:8.1f} "
+                  f"{1 / slow.cpu:8.2f} {ran.peak:5.0f} MB", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The replay compiled by numba (extra ``fast``): the same functions, on arrays.
 
-numba compiles a function at its first call. The rules of the replay are given to it as they stand:
-`step` and `finish` as entry points, the functions of their modules by ``register_jitable``, so
-nothing is written twice. What is only here is the way of a summary: decoding, replay and tally of a
-part of the capture small enough to stay in the processor's cache.
+numba compiles a function at its first call. The rules of the replay are given to it as they stand,
+by ``register_jitable``, so nothing is written twice. What is only here: the entry points, which
+turn the columns into pointers, and the way of a summary: replay and tally of a part of the capture
+small enough to stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kprof.analysis.replay import (
     orphans,
     switching,
 )
-from kprof.analysis.replay.engine import step
+from kprof.analysis.replay.columns import Replay
 from kprof.analysis.replay.tally import tally_rows
 from kprof.errors import MissingExtraError
 
@@ -40,12 +40,7 @@ _PART = 8192  # events between two tallies: rows of this many stay in the cache
 _RULES = (
     frames, orphans, nested, contexts, lookahead, candidates, habits, mixups, switching, engine,
 )  # fmt: skip
-
-
-def _functions(module: ModuleType) -> list[Callable[..., Any]]:
-    """The functions that a module defines."""
-    found = (f for f in vars(module).values() if isinstance(f, FunctionType))
-    return [f for f in found if f.__module__ == module.__name__]
+_INLINED = ("_leave", "_task_mark", "_out", "switch_in", "switch_out")  # what each switch calls
 
 
 class Compiled(NamedTuple):
@@ -98,20 +93,12 @@ def compiled() -> Compiled:
     """
     if not available():
         raise MissingExtraError("the compiled replay", "fast")
-    import numba
-    from numba.extending import register_jitable
-
-    called = [f for module in _RULES for f in _functions(module)]
-    for function in (*called, tally_rows):
-        register_jitable(inline="never", **_options(function))(function)
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
-    try:
-        entries = (step, contexts.finish, run, clock.decode_records, clock.decode_words)
-        njit: Any = numba.njit
-        return Compiled(*(njit(cache=True, nogil=True, **_options(f))(f) for f in entries))
-    finally:
-        config.CACHE_DIR = before
+    global _pointer
+    _pointer = _pointer_intrinsic()
+    rules = [function for module in _RULES for function in _functions(module)]
+    _register(*rules, tally_rows, _columns)
+    entries = (_step, _finish, _run, clock.decode_records, clock.decode_words)
+    return Compiled(*(_entry(function) for function in entries))
 
 
 @functools.cache
@@ -119,11 +106,29 @@ def compiled_entry(function: Callable[..., Any], *called: Callable[..., Any]) ->
     """One more function, and those that it calls, compiled and kept like those of the replay."""
     if not available():
         raise MissingExtraError("compiled code", "fast")
-    import numba
+    _register(*called)
+    return _entry(function)
+
+
+def _functions(module: ModuleType) -> list[Callable[..., Any]]:
+    """The functions that a module defines."""
+    found = (f for f in vars(module).values() if isinstance(f, FunctionType))
+    return [f for f in found if f.__module__ == module.__name__]
+
+
+def _register(*functions: Callable[..., Any]) -> None:
+    """Let compiled functions call these."""
     from numba.extending import register_jitable
 
-    for one in called:
-        register_jitable(inline="never", **_options(one))(one)
+    for function in functions:
+        options = {**_options(function), "forceinline": function.__name__ in _INLINED}
+        register_jitable(inline="never", **options)(function)
+
+
+def _entry(function: Callable[..., Any]) -> Any:
+    """A function that is compiled when it is first called, and kept in the cache folder."""
+    import numba
+
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
     try:
@@ -148,16 +153,69 @@ def _options(function: Callable[..., Any]) -> dict[str, Any]:
     return {"_nrt": False, **options} if hasattr(Flags, "nrt") else options
 
 
-def run(
+def _pointer_intrinsic() -> Any:
+    """For compiled code: an array's data, one word instead of the seven that numba hands on.
+
+    All columns go to every function of the replay. As arrays they are 126 words a call, which took
+    longer than what the functions do.
+    """
+    import numba
+    from numba.extending import intrinsic
+
+    types: Any = numba.types
+
+    def pointer(_: Any, array: Any) -> Any:
+        def data(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        return types.CPointer(array.dtype)(array), data
+
+    made: Any = intrinsic
+    return made(pointer)
+
+
+_pointer: Any = None
+
+
+def _columns(r: Any) -> Any:
+    """The columns of a replay as pointers."""
+    return Replay(
+        _pointer(r.state), _pointer(r.nest), _pointer(r.role), _pointer(r.frames),
+        _pointer(r.contexts), _pointer(r.tasks), _pointer(r.rows), _pointer(r.path_code),
+        _pointer(r.path_parent), _pointer(r.path_keys), _pointer(r.path_ids), _pointer(r.seen),
+        _pointer(r.times_seen), _pointer(r.items), _pointer(r.inside), _pointer(r.pairs),
+        _pointer(r.delta), _pointer(r.can), r.stride,
+    )  # fmt: skip
+
+
+def _step(
+    r: Any, times: Any, ops: Any, start: int, stop: int, end: int, last: bool, at: int,
+    detail: bool, room: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """`engine.step` of arrays."""
+    return engine.step(
+        _columns(r), _pointer(times), _pointer(ops), start, stop, end, last, at, detail, room
+    )
+
+
+def _finish(r: Any, now: int, place: int, detail: bool) -> int:
+    """`contexts.finish` of arrays."""
+    return contexts.finish(_columns(r), now, place, detail)
+
+
+def _run(
     r: Any, times: Any, ops: Any, last: bool, at: int, room: int, table: Any
 ) -> tuple[int, int]:
     """Replay and tally these events, a part at a time; the first that must wait, and why."""
     done = 0
     end = len(ops)
     why = 0
+    columns = _columns(r)
+    now = _pointer(times)
+    what = _pointer(ops)
     while done < end and why == 0:
         stop = min(done + _PART, end)
-        reached, made, why = step(r, times, ops, done, stop, end, last, at, False, room)
-        tally_rows(r.rows, made, table)
+        reached, made, why = engine.step(columns, now, what, done, stop, end, last, at, False, room)
+        tally_rows(columns.rows, made, table)
         done = reached
     return done, why
