@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import shutil
 import signal
 import stat
 import subprocess
@@ -56,6 +57,30 @@ def test_it_uploads_and_says_so(tmp_path: Path) -> None:
     assert capture.records.tobytes() == RAM
     assert capture.info.names_sha256 == read_names(names).sha256()
     assert " > 7e 7e 49 " in (tmp_path / "log").read_text().splitlines()[0]
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc here")
+def test_the_program_knows_its_name_file(tmp_path: Path) -> None:
+    names, other = tmp_path / "k.names", tmp_path / "other.names"
+    names.write_text("main/1024\n")
+    other.write_text("other/1024\n")
+    digest = read_names(names).sha256()
+    (tmp_path / "p.c").write_text(
+        f"const unsigned char kprof_names_sha256[32] = {{{','.join(map(str, digest))}}};\n"
+    )
+    subprocess.run(["gcc", "-c", "p.c", "-o", "p"], cwd=tmp_path, check=True)
+    elf = ("--elf", tmp_path / "p")
+    for given, kept in (((), False), (("--names", names), True), (("--names", other), False)):
+        out = tmp_path / f"{len(given)}{kept}.bin"
+        with python_agent(Agent(RAM)) as port:
+            done = _run(port, "-o", out, *elf, *given)
+        assert done.returncode == 0, done.stderr
+        assert ("is not the name file of" in done.stderr) == (given[-1:] == (other,))
+        info = open_capture(out).info
+        assert info.names_sha256 == digest
+        assert ("name_entries" in info.metadata) == kept
+    done = _run("/dev/ttyNone7", "-o", tmp_path / "p", *elf, "-f")
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from kprof.cli.uploading import _greeting
 from kprof.errors import UsageError
 from kprof.upload.protocols import PROTOCOLS
 
-ALWAYS = {"port", "output", "force", "start_baud", "baud", "proto", "verify", "names"}
+ALWAYS = {"port", "output", "force", "start_baud", "baud", "proto", "verify", "names", "elf"}
 ALWAYS |= {"send", "expect", "trace_line", "resume", "no_dtr", "no_rts"}
 # By hand, from what the sessions do with them.
 USED = {

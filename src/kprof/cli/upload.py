@@ -36,6 +36,7 @@ from kprof.upload.protocols import PROTOCOLS
 @click.option("--valid-only", is_flag=True, help="Fetch the last run's records alone, if known.")
 @click.option("--stay", is_flag=True, help="Leave the agent running, or the gdb stub attached.")
 @click.option("--names", metavar="FILE", help="Name file of the code: its digest is recorded.")
+@click.option("--elf", metavar="FILE", help="The linked program: it knows its name file's digest.")
 @click.option("--send", multiple=True, metavar="TEXT", help=r"Type this first, such as 'G 2000\r'.")
 @click.option("--expect", multiple=True, metavar="TEXT", help="Then wait for this.")
 @click.option(

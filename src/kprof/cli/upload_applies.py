@@ -39,6 +39,7 @@ _AGAINST = {
 # Options that may be left out, but not empty: what is expected.
 _FILLED = {
     "names": "the name of a file",
+    "elf": "the name of a file",
     "trace_line": "the name of a file",
     "ask": "the text of a command",
     "banks": "five addresses",

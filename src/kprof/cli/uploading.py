@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from kprof.capture.match import planted_mismatch
 from kprof.cli.line_log import line_log
 from kprof.cli.meter import Meter
 from kprof.cli.output import FORMS, say
@@ -24,7 +25,7 @@ from kprof.upload.memory_session import MemoryOptions, fetch_memory
 from kprof.upload.partial import check_output
 from kprof.upload.progress import Progress, Rater, progress_text
 from kprof.upload.prompt import Greeting, parse_typed
-from kprof.upload.session import UploadOptions, UploadResult, code_names, fetch
+from kprof.upload.session import UploadOptions, UploadResult, fetch, read_code
 
 LONGEST_DELAY_S = 60
 
@@ -95,7 +96,12 @@ def upload(options: Mapping[str, Any], given: Collection[str]) -> None:
     wanted = agent_options(options) if options["proto"] == "kpr1" else memory_options(options)
     resumable = not isinstance(wanted, MemoryOptions) or wanted.resumable
     check_output(out, resume=wanted.resume, force=wanted.force, resumable=resumable)
-    code_names(wanted.names)
+    code = read_code(wanted.names, wanted.elf)
+    if code.names and code.planted:
+        program = str(wanted.elf)
+        other = planted_mismatch(code.names, str(wanted.names), code.planted, program)
+        if other:
+            say(other)
     try:
         with line_log(options["trace_line"], meter.say) as trace:
             result = _fetch(options["port"], out, replace(wanted, trace=trace), meter)
@@ -110,10 +116,15 @@ def _check_files(options: Mapping[str, Any]) -> None:
     for option, path in (("-o", out), ("--trace-line", log)):
         if path == "-":
             raise UsageError(f"{option} -: stdout takes no upload; expected the name of a file")
-    spare_inputs(out, (options["names"],))
+    spare_inputs(out, (options["names"], options["elf"]))
     if not log:
         return
-    others = [out, f"{out}.part", f"{out}.part.json", *filter(None, (options["names"],))]
+    others = [
+        out,
+        f"{out}.part",
+        f"{out}.part.json",
+        *filter(None, (options["names"], options["elf"])),
+    ]
     for other in others:
         if os.path.realpath(log) == os.path.realpath(other) or same_file(log, other):
             raise UsageError(
@@ -142,7 +153,8 @@ def agent_options(options: Mapping[str, Any]) -> UploadOptions:
             goodbye=not options["stay"],
         ),
         greeting=_greeting(options),
-        names=_names(options),
+        names=_path(options["names"]),
+        elf=_path(options["elf"]),
         resume=options["resume"],
         force=options["force"],
         dtr=not options["no_dtr"],
@@ -169,7 +181,8 @@ def memory_options(options: Mapping[str, Any]) -> MemoryOptions:
         verify=options["verify"],
         little=options["little"],
         stay=options["stay"],
-        names=_names(options),
+        names=_path(options["names"]),
+        elf=_path(options["elf"]),
         resume=options["resume"],
         force=options["force"],
         dtr=not options["no_dtr"],
@@ -190,8 +203,8 @@ def _greeting(options: Mapping[str, Any]) -> Greeting:
     )
 
 
-def _names(options: Mapping[str, Any]) -> Path | None:
-    return Path(options["names"]) if options["names"] else None
+def _path(name: str | None) -> Path | None:
+    return Path(name) if name else None
 
 
 def _number(option: str, text: str) -> int:

@@ -31,8 +31,8 @@ from kprof.upload.protocols import FILES
 from kprof.upload.received import memory_of
 from kprof.upload.session import (
     UploadResult,
-    code_names,
     interrupts_counted,
+    read_code,
     verified_metadata,
     write_upload,
 )
@@ -89,6 +89,7 @@ class MemoryOptions:
     little: bool = False
     stay: bool = False
     names: Path | None = None
+    elf: Path | None = None
     resume: bool = False
     force: bool = False
     trace: Callable[[str], None] | None = None
@@ -168,7 +169,7 @@ def fetch_memory_over(
 ) -> UploadResult:
     """The same over a line that is open already."""
     options.check()
-    out, names = Path(out), code_names(options.names)
+    out, code = Path(out), read_code(options.names, options.elf)
     with partial_files(
         out, resume=options.resume, force=options.force, resumable=options.resumable
     ) as partial:
@@ -192,7 +193,7 @@ def fetch_memory_over(
             },
         }
         valid_from = f"--valid {options.valid}"
-        valid = write_upload(out, info, image, metadata, names, valid_from)
+        valid = write_upload(out, info, image, metadata, code, valid_from)
         partial.remove()
     return UploadResult(
         out, image.records, valid, options.proto, seconds, fetcher.retries, fetcher.verified[0]

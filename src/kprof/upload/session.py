@@ -47,6 +47,8 @@ class UploadOptions:
         What to type, and what to wait for, before the agent is called.
     names
         The name file that the code was built with: its digest and entries go into the capture.
+    elf
+        The program: it holds the digest of the name file that it was built with.
     resume
         Go on with what an earlier upload to the same output has kept.
     force
@@ -60,6 +62,7 @@ class UploadOptions:
     host: HostOptions = field(default_factory=HostOptions)
     greeting: Greeting = field(default_factory=Greeting)
     names: Path | None = None
+    elf: Path | None = None
     resume: bool = False
     force: bool = False
     trace: Callable[[str], None] | None = None
@@ -138,7 +141,7 @@ def fetch_over(
 ) -> UploadResult:
     """The same over a line that is open already, which need not be a port."""
     options, out = options or UploadOptions(), Path(out)
-    names = code_names(options.names)
+    code = read_code(options.names, options.elf)
     with partial_files(out, resume=options.resume, force=options.force) as partial:
         line = TracedLine(line, options.trace, FrameNotes().note) if options.trace else line
         start = line.clock()
@@ -156,7 +159,7 @@ def fetch_over(
         if fetched.info.run is not None:
             metadata["upload"]["run"] = fetched.info.run
         partial.save(_board(fetched.info), fetched.image)
-        valid = write_upload(out, fetched.info, fetched.image, metadata, names)
+        valid = write_upload(out, fetched.info, fetched.image, metadata, code)
         partial.remove()
     return UploadResult(
         out,
@@ -179,7 +182,7 @@ def write_upload(
     info: Info,
     image: Image,
     metadata: dict[str, Any],
-    names: NameFile | None,
+    code: Code,
     valid_from: str = "the device's address counter",
 ) -> int:
     """Write a complete image as a capture file; the number of valid records.
@@ -212,7 +215,7 @@ def write_upload(
         valid_from=reason,
         metadata=metadata,
     )
-    known = with_names(known, names) if names else known
+    known = with_names(known, code.names, code.planted)
     write_capture(out, Capture(known, records[:valid], records[valid:]))
     return valid
 
@@ -311,10 +314,31 @@ def _board(info: Info) -> dict[str, Any]:
     return values
 
 
-def code_names(names: Path | None) -> NameFile | None:
-    """The name file of the code, for the capture; None without one."""
-    if names is None:
-        return None
-    from kprof.names import read_names
+@dataclass(frozen=True)
+class Code:
+    """What the board's code was built with, as far as it is known.
 
-    return read_names(names)
+    Attributes
+    ----------
+    names
+        Its name file.
+    planted
+        The SHA-256 of it that the program holds (`kprof.symbols.planted_digest`).
+    """
+
+    names: NameFile | None = None
+    planted: bytes | None = None
+
+
+def read_code(names: Path | None, elf: Path | None) -> Code:
+    """Read what there is of the two.
+
+    Raises
+    ------
+    KprofError
+        One of them cannot be read.
+    """
+    from kprof.names import read_names
+    from kprof.symbols import planted_digest
+
+    return Code(read_names(names) if names else None, planted_digest(elf) if elf else None)
