@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from tests.analysis.kernels import Kernel
 from tests.analysis.programs import random_options
+from tests.analysis.test_selection import some_filter
 
 import kprof.analysis.stream as stream_module
 from kprof.analysis.calls import timeline
+from kprof.analysis.filters import Filter
+from kprof.analysis.ordered import Ordered
 from kprof.analysis.replay.compiled import available
 from kprof.analysis.stream import Stream
 from kprof.capture.model import Capture, CaptureInfo
@@ -44,24 +47,35 @@ def noise(seed: int, events: int) -> Capture:
 
 
 def streamed(
-    capture: Capture, names: NameFile, block: int, kept: int, monkeypatch: pytest.MonkeyPatch
+    capture: Capture,
+    names: NameFile,
+    block: int,
+    kept: int,
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: Filter | None = None,
 ) -> list[str]:
     """The lines of the streamed trace, with a window of `kept` blocks of so many events."""
     with monkeypatch.context() as patch:
         patch.setattr(stream_module, "BLOCK", block)
         stream = Stream(capture, names, fast=False)
         writer = Writer(stream.functions, stream.inlines, stream.info.clock_hz)
-        return [line for table in trace_tables(stream, kept) for line in writer.lines(table)]
+        ordered = Ordered(stream, chosen, kept=kept)
+        return [line for table in trace_tables(ordered) for line in writer.lines(table)]
 
 
-def hold(capture: Capture, names: NameFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The streamed trace is that of the timeline, whatever the window."""
-    wanted = list(trace_lines(timeline(capture, names, fast=False)))
-    for block, kept in ((1 << 16, 4), (50, 2), (7, 1)):
-        found = streamed(capture, names, block, kept, monkeypatch)
-        for number, (one, other) in enumerate(zip(found, wanted, strict=False)):
-            assert one == other, (block, number)
-        assert len(found) == len(wanted)
+def hold(
+    capture: Capture, names: NameFile, monkeypatch: pytest.MonkeyPatch, filters: int = 2
+) -> None:
+    """The streamed trace is that of the timeline, whatever the window and the filter."""
+    lines = timeline(capture, names, fast=False)
+    some = [some_filter(random.Random(seed), lines) for seed in range(filters)]
+    for chosen in (None, *some):
+        wanted = list(trace_lines(lines, None if chosen is None else chosen.mask(lines)))
+        for block, kept in ((1 << 16, 4), (50, 2), (7, 1)):
+            found = streamed(capture, names, block, kept, monkeypatch, chosen)
+            for number, (one, other) in enumerate(zip(found, wanted, strict=False)):
+                assert one == other, (block, number, chosen)
+            assert len(found) == len(wanted)
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -118,10 +132,20 @@ def test_the_first_lines_come_before_the_capture_is_read() -> None:
     assert stream.outcome is None
 
 
-@pytest.mark.parametrize("seed", range(0, 120, 40))
+def any_triggers(seed: int, monkeypatch: pytest.MonkeyPatch, filters: int) -> None:
+    source = random.Random(seed)
+    times = np.cumsum([source.randrange(3) for _ in range(600)])
+    tags = [source.choice(TAGS) for _ in range(600)]
+    capture = Capture.from_events(times, tags, CaptureInfo(unwrapped=True))
+    hold(capture, NAMES, monkeypatch, filters)
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_any_triggers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(seed, seed + 40):
-        source = random.Random(number)
-        times = np.cumsum([source.randrange(3) for _ in range(600)])
-        tags = [source.choice(TAGS) for _ in range(600)]
-        hold(Capture.from_events(times, tags, CaptureInfo(unwrapped=True)), NAMES, monkeypatch)
+    any_triggers(seed, monkeypatch, seed % 2)
+
+
+@pytest.mark.long
+def test_any_triggers_at_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(20, 320):
+        any_triggers(seed, monkeypatch, 2)

@@ -107,13 +107,13 @@ class Selection:
 
         What is outside all calls stays where every call of its context does.
         """
-        counts = self._inlines.counts(self.calls == 0)
+        counts = self._inlines.counts()
         entries = self._stream.inlines
         return {entries[i].name: (entries[i], n) for i, n in sorted(counts.items())}
 
     def keeps_all_of(self, context: int) -> bool:
         """Does every call of a context stay? At the end."""
-        return self._inlines.whole(context, self.calls == 0)
+        return self._inlines.whole.of(context)
 
     def finish(self) -> None:
         """Call at the end; raises UsageError where a task of the filter was not seen."""
@@ -294,6 +294,35 @@ class _KeptPaths:
         return node
 
 
+class WholeContexts:
+    """The contexts of which every call stays."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._cut: set[int] = set()
+
+    def add(self, context: Column, keep: Mask) -> None:
+        """Calls that ended, and which of them stay."""
+        self._seen |= _distinct(context)
+        if not keep.all():
+            self._cut |= _distinct(context[~keep])
+
+    def cut(self, context: int) -> bool:
+        """Has one of its calls been left out?"""
+        return context in self._cut
+
+    def of(self, context: int) -> bool:
+        """At the end: do all its calls stay? Of one without calls, do all there are?"""
+        return context not in self._cut if context in self._seen else not self._cut
+
+
+def _distinct(values: Column) -> set[int]:
+    if not len(values):
+        return set()
+    first = int(values[0])
+    return {first} if (values == first).all() else set(np.unique(values).tolist())
+
+
 class _Inlines:
     """Inline triggers, held until the call that they stand in is known to be kept."""
 
@@ -301,13 +330,11 @@ class _Inlines:
         self._held: dict[int, dict[int, int]] = {}  # by call: how many of each
         self._outside: dict[int, dict[int, int]] = {}  # by context
         self._counts: dict[int, int] = {}
-        self._whole: dict[int, bool] = {}  # by context: all its calls are kept
+        self.whole = WholeContexts()
 
     def add(self, rows: Rows, ended: Rows, keep: Mask) -> None:
         """Count those of a block; `ended` are its calls that end."""
-        for context in np.unique(ended.context).tolist():
-            all_kept = bool(keep[ended.context == context].all())
-            self._whole[context] = self._whole.get(context, True) and all_kept
+        self.whole.add(ended.context, keep)
         marks = rows.select(rows.kind == MARK_INLINE)
         if len(marks):
             inside = marks.parent >= 0
@@ -334,15 +361,11 @@ class _Inlines:
             for name, n in held.items() if stays else ():
                 self._counts[name] = self._counts.get(name, 0) + n
 
-    def whole(self, context: int, everything: bool) -> bool:
-        """Are all calls of a context kept? `everything`: no call at all was left out."""
-        return self._whole.get(context, everything)
-
-    def counts(self, everything: bool) -> dict[int, int]:
-        """By number of the trigger; `everything`: no call at all was left out."""
+    def counts(self) -> dict[int, int]:
+        """By number of the trigger."""
         counts = dict(self._counts)
         for context, outside in self._outside.items():
-            if self.whole(context, everything):
+            if self.whole.of(context):
                 for name, n in outside.items():
                     counts[name] = counts.get(name, 0) + n
         return counts

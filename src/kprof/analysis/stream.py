@@ -184,6 +184,8 @@ class Stream:
         The replay is the compiled one.
     outcome
         What is known at the end; after an iteration.
+    done
+        How many events are replayed so far.
     task_tags
         By the number of a context: the tag of its task mark; after an iteration.
     """
@@ -212,7 +214,7 @@ class Stream:
         self.first = 1 if self.survey.starts_in_task else 0
         self.outcome: Outcome | None = None
         self.task_tags: dict[int, int] = {}
-        self._done = 0  # events that are replayed
+        self.done = 0
         self.paths: tuple[Column, Column] = (np.zeros(1, np.int64), np.zeros(1, np.int64))
 
     @property
@@ -260,7 +262,7 @@ class Stream:
 
     def __iter__(self) -> Iterator[Steps]:
         for rows in self.rows():
-            yield _steps(rows, self._done)
+            yield _steps(rows, self.done)
 
     def tag_counts(self) -> Column:
         """How often each tag occurs in the capture, shape (65536,); reads all of it."""
@@ -306,7 +308,7 @@ class Stream:
         yield self._placed(rows, machine, detail)
 
     def _placed(self, rows: Rows, machine: Machine, detail: bool) -> Rows:
-        self._done = machine.at
+        self.done = machine.at
         if detail:
             self.paths = machine.paths()
             self._task_tags(machine)

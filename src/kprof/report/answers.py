@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kprof.analysis.calls import Timeline, timeline
 from kprof.analysis.filters import Mask, left_out
 from kprof.analysis.measures import Measure
+from kprof.analysis.ordered import Ordered
 from kprof.analysis.questions import (
     around,
     function_number,
@@ -75,19 +76,19 @@ def trace_text_parts(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> Iterator[str]:
     """The nested trace, or the part of it around a time."""
-    if not has_filter(request) and request.around is None:
+    if request.around is None:
         from kprof.report.trace_stream import trace_text
 
         cost = trigger_cost(capture, request)
         fast = pays(_EVENTS_A_LINE * capture.events)
-        yield from trace_text(Stream(capture, names, trigger_cost=cost, known=known, fast=fast))
+        stream = Stream(capture, names, trigger_cost=cost, known=known, fast=fast)
+        ordered = Ordered(stream, filter_of(stream.info, request))
+        yield from trace_text(stream, ordered)
+        yield from _left_out_of(stream, ordered.selection)
         return
     calls = _calls(capture, names, request, known)
-    if request.around is None:
-        yield from _text(calls, request, trace_lines(calls.lines, calls.keep))
-    else:
-        near = _around(calls.lines, request, calls.keep)
-        yield from _text(calls, request, trace_lines(calls.lines, *near))
+    near = _around(calls.lines, request, calls.keep)
+    yield from _text(calls, request, trace_lines(calls.lines, *near))
 
 
 def trace_object(
@@ -338,6 +339,12 @@ def _left_out_text(count: int, net: int, elapsed: int, units: Units) -> str:
     share = percent(net, elapsed)
     calls = counted(count, "call")
     return f"# left out by filters: {calls}, {units.text(net)} us net ({share:.2f}%)\n"
+
+
+def _left_out_of(stream: Stream, selection: Selection) -> Iterator[str]:
+    if selection.chosen:
+        elapsed, units = stream.ledger.elapsed, Units(stream.info.clock_hz)
+        yield _left_out_text(selection.calls, selection.net, elapsed, units)
 
 
 def _left_out_json(lines: Timeline, keep: Mask) -> dict[str, Any]:

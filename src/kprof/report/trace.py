@@ -25,6 +25,7 @@ from kprof.analysis.replay.codes import (
     RESUMED,
     UNWOUND,
 )
+from kprof.analysis.window import switching
 from kprof.report.trace_text import (
     Table,
     Writer,
@@ -32,7 +33,6 @@ from kprof.report.trace_text import (
     exit_shape,
     mark_shape,
     stamper,
-    switching,
 )
 from kprof.report.units import Units, safe_name
 

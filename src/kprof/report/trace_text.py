@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE, OPEN, ORPHAN, RESUMED, UNWOUND
-from kprof.names import Modifier, NameEntry
+from kprof.names import NameEntry
 from kprof.report.units import Units, safe_name
 
 Table = NDArray[np.int64]
@@ -55,12 +55,6 @@ _WORDS = (
     _IN, _OUT,
 ) = range(len(_WORDS))  # fmt: skip
 _LINE = 160 + 4 * MOST_INDENTS  # bytes of the longest line without its name
-
-
-def switching(functions: Sequence[NameEntry]) -> NDArray[np.bool_]:
-    """Which functions switch contexts; their calls at a switch are shown as the switch."""
-    switches = (Modifier.SWITCH_OUT, Modifier.SWITCH_IN, Modifier.SWTCH)
-    return np.array([entry.modifier in switches for entry in functions] or [False])
 
 
 def entry_shape(flags: NDArray[Any], closing: NDArray[Any]) -> Table:

@@ -99,8 +99,9 @@ class Rows:
         return len(self.table)
 
     def select(self, keep: NDArray[Any]) -> Rows:
-        """Some of the rows."""
-        return Rows(self.table[keep])
+        """Some of the rows, by a mask or by their places."""
+        masked = keep.dtype == np.bool_  # numpy's indexing by a mask takes twice as long
+        return Rows(self.table.compress(keep, 0) if masked else self.table.take(keep, 0))
 
     @property
     def fn(self) -> Column:
