@@ -4,8 +4,8 @@
 
 FOLDER holds C sources that gcc compiles without options; without one, the projects that
 tools/fetch-real-code.py has fetched are used, else the sources of this repository's examples.
-Times are those of the processor, children included, the least of a few runs: other work on the
-machine changes little. (In kprof cc a part of it runs beside the preprocessor.)
+Times are those of the processor, children and the compile server included, the least of a few runs:
+other work on the machine changes little.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,12 +26,57 @@ REAL = Path(os.environ.get("KPROF_REALCODE", Path.home() / ".cache/kprof/realcod
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 5
 MOST_FILES = 12
+SERVERS = Path("/nonexistent")
+LAUNCHER = """\
+#!{}
+import re
+import sys
+from kprof.__main__ import main
+if __name__ == '__main__':
+    sys.argv[0] = re.sub(r'(-script\\.pyw|\\.exe)?$', '', sys.argv[0])
+    sys.exit(main())
+"""
 
 
 def spent() -> float:
-    """Processor seconds of this process and its children so far."""
+    """Processor seconds of this process, its children and the compile servers so far."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return server_seconds(SERVERS) + sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def server_seconds(sockets: Path) -> float:
+    """Processor seconds of the compile servers whose sockets are in this folder."""
+    sessions = {lock.read_text().strip() for lock in sockets.glob("*.lock")}
+    total = 0.0
+    for process in Path("/proc").glob("[0-9]*") if sessions else ():
+        try:
+            if (process / "stat").read_text().rpartition(")")[2].split()[3] in sessions:
+                total += int((process / "schedstat").read_text().split()[0]) / 1e9
+        except OSError:
+            continue
+    return total
+
+
+def installed(folder: Path) -> list[str]:
+    """Make the command `kprof`, as pip installs it, in this folder."""
+    script = folder / "kprof"
+    script.write_text(LAUNCHER.format(sys.executable))
+    script.chmod(0o755)
+    return [str(script)]
+
+
+def start_server(command: Sequence[str], folder: Path) -> None:
+    """Compile something twice, which starts a compile server, and wait for it."""
+    source = folder / "start.c"
+    source.write_text("int start(void) { return 0; }\n")
+    names = str(folder / "start.names")
+    compile_ = [*command, "cc", "--names", names, "--", "gcc", "-c", str(source), "-o"]
+    for _ in range(2):
+        subprocess.run([*compile_, str(folder / "start.o")], check=True)
+    for _ in range(100):
+        if list(Path(os.environ["KPROF_SERVER"]).glob("cc-????????")):
+            return
+        time.sleep(0.1)
 
 
 def seconds(action: Callable[[], object], runs: int = RUNS) -> float:
@@ -74,39 +120,47 @@ def compiler_mode(files: Sequence[tuple[Path, list[str]]]) -> None:
 
     Cold: no function of the file was ever read. Warm: all were, and nothing has changed.
     """
+    global SERVERS
     print("compiler mode: one file at a time, whole processes, -O2 -Wall -Wextra")
-    print(f"{'file':<20}{'lines':>8}{'gcc':>10}{'cold':>10}{'adds':>7}{'warm':>10}{'adds':>7}")
-    rows: list[tuple[float, float, float]] = []
+    print(
+        f"{'file':<16}{'lines':>8}{'gcc':>10}{'cold':>10}{'adds':>7}{'warm':>10}{'adds':>7}"
+        f"{'alone':>10}{'adds':>7}"
+    )
+    rows: list[tuple[float, ...]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        cache = Path(scratch, "cache")
-        environment = {**os.environ, "KPROF_CACHE": str(cache)}
+        cache, SERVERS = Path(scratch, "cache"), Path(scratch, "s")
+        os.environ |= {"KPROF_CACHE": str(cache), "KPROF_SERVER": str(SERVERS)}
+        command = installed(Path(scratch))
         for path, options in files:
             gcc = ["gcc", "-O2", "-Wall", "-Wextra", "-c", *options, path.name]
             gcc += ["-o", f"{scratch}/x.o"]
-            kprof = [sys.executable, "-m", "kprof", "cc", "--target", "soft"]
-            kprof += ["--names", f"{scratch}/k.names", "--"]
+            kprof = [*command, "cc", "--target", "soft", "--names", f"{scratch}/k.names", "--"]
 
             def compile_(command: list[str], path: Path = path) -> None:
-                subprocess.run(
-                    command, cwd=path.parent, check=True, capture_output=True, env=environment
-                )
+                subprocess.run(command, cwd=path.parent, check=True, capture_output=True)
 
             def cold(command: list[str], compile_: Callable[..., None] = compile_) -> None:
                 shutil.rmtree(cache, ignore_errors=True)
                 compile_(command)
 
+            def alone(command: list[str], compile_: Callable[..., None] = compile_) -> None:
+                os.environ["KPROF_SERVER"] = ""
+                compile_(command)
+                os.environ["KPROF_SERVER"] = str(SERVERS)
+
+            start_server(command, Path(scratch))
             runs = 2 if path.stat().st_size > 1_000_000 else RUNS
-            plain = seconds(lambda gcc=gcc: compile_(gcc), runs)  # type: ignore[misc]
-            ours = seconds(lambda gcc=gcc, kprof=kprof: cold(kprof + gcc), runs)  # type: ignore[misc]
-            again = seconds(lambda gcc=gcc, kprof=kprof: compile_(kprof + gcc), runs)  # type: ignore[misc]
+            ways = ((compile_, gcc), (cold, kprof + gcc), (compile_, kprof + gcc))
+            row = [
+                seconds(lambda way=way, what=what: way(what), runs)  # type: ignore[misc]
+                for way, what in (*ways, (alone, kprof + gcc))
+            ]
             lines = path.read_bytes().count(b"\n")
-            print(
-                f"{path.name:<20}{lines:>8}{plain:>8.3f} s{ours:>8.3f} s{ours / plain - 1:>7.0%}"
-                f"{again:>8.3f} s{again / plain - 1:>7.0%}",
-                flush=True,
-            )
-            rows.append((plain, ours, again))
-    for name, column in (("cold", 1), ("warm", 2)):
+            ours = "".join(f"{took:>8.3f} s{took / row[0] - 1:>7.0%}" for took in row[1:])
+            print(f"{path.name:<16}{lines:>8}{row[0]:>8.3f} s{ours}", flush=True)
+            rows.append(tuple(row))
+        SERVERS, os.environ["KPROF_SERVER"] = Path("/nonexistent"), ""
+    for name, column in (("cold", 1), ("warm", 2), ("warm, without a server", 3)):
         median = statistics.median(row[column] / row[0] - 1 for row in rows)
         total = sum(row[column] for row in rows) / sum(row[0] for row in rows) - 1
         print(

@@ -4,8 +4,9 @@
 
 For the projects that tools/fetch-real-code.py has fetched: N units of each, the compiler alone and
 `kprof cc` before it in turn, -O2 -Wall -Wextra, nothing remembered from before, processor time (of
-all processes) so that a busy machine does not count. Then both modes' own pace within one process.
-The ratio to look at is *added*: what kprof adds over what the compiler takes; 1.00 doubles it.
+all processes, the compile server's too) so that a busy machine does not count. Then both modes'
+own pace within one process. The ratio to look at is *added*: what kprof adds over what the compiler
+takes; 1.00 doubles it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks._bytecode import compile_as_installed
+from benchmarks.instrument import installed, server_seconds, start_server
 from tests.realcode import projects
 from tests.realcode.projects import Unit
 
@@ -32,20 +33,24 @@ GOAL = 0.50
 
 
 def processor_seconds(command: Sequence[str], cwd: str) -> float:
-    """Run a command; return the user and system time of it and of all that it started."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    """Run a command; return the processor time of it, of all that it started, and of servers."""
+    servers = Path(os.environ["KPROF_SERVER"])
+    before, served = resource.getrusage(resource.RUSAGE_CHILDREN), server_seconds(servers)
     subprocess.run(
         command, cwd=cwd, check=True, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    served = server_seconds(servers) - served
+    return served + after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def beside_the_compiler(units: Sequence[Unit], folder: Path) -> tuple[float, float]:
     """Return the seconds of the compiler alone, and with kprof before it."""
     names, cache = folder / "bench.names", folder / "cache"
-    os.environ["KPROF_CACHE"] = str(cache)
-    prefix = [sys.executable, "-m", "kprof", "cc", "--target", "soft", "--names", str(names), "--"]
+    os.environ |= {"KPROF_CACHE": str(cache), "KPROF_SERVER": str(folder / "s")}
+    kprof = installed(folder)
+    start_server(kprof, folder)
+    prefix = [*kprof, "cc", "--target", "soft", "--names", str(names), "--"]
     alone = together = 0.0
     for unit in units:
         command = [unit.compiler, *unit.options, "-O2", "-Wall", "-Wextra", "-c", unit.source]

@@ -7,6 +7,7 @@ start of the interpreter, and the few lines that pip writes for a command.
 
 import _signal  # type: ignore[import-not-found]
 import os
+import sys
 
 
 def _leave(*_: object) -> None:
@@ -19,6 +20,10 @@ def main() -> None:
     """Run the command line; the process exits with the code that says how it went."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _leave)
+    if sys.argv[1:2] == ["cc"] and "-c" in sys.argv:
+        from kprof.cli.compile_client import compile_at_server
+
+        compile_at_server(sys.argv[1:])
     from kprof.cli.main import main as run
 
     run()

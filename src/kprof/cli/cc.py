@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kprof.cli.output import say
+
+if TYPE_CHECKING:
+    from kprof.instrument.running import Running
 
 
 @click.command("cc", context_settings={"allow_interspersed_args": False})
@@ -23,7 +28,9 @@ from kprof.cli.output import say
 @click.option("--first-tag", type=int, default=1024, show_default=True, help="In a new name file.")
 @click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
 @click.argument("compiler", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
 def command(
+    running: Running | None,
     names: str | None,
     target: str | None,
     targets: str | None,
@@ -70,7 +77,7 @@ def command(
     selection = Selection(only, exclude)
     path = Path(names or PROJECT_NAMES)
     options = Compiling(chosen, path, selection, first_tag, bool(names), header or "")
-    outcome = compile_with_triggers(compiler, options)
+    outcome = compile_with_triggers(compiler, options, running)
     for line in outcome.notices:
         say(line)
     return outcome.code or (1 if strict and outcome.missed else 0)

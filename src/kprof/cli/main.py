@@ -130,8 +130,14 @@ def _terminate(signum: int, frame: object) -> None:  # noqa: ARG001
     raise SystemExit(128 + signum)
 
 
-def main() -> None:
-    """Run the command line; the process exits with the code that says how it went."""
+def main(running: object = None) -> None:
+    """Run the command line; the process exits with the code that says how it went.
+
+    Parameters
+    ----------
+    running
+        How `kprof cc` runs compilers (`kprof.instrument.running`); None: by itself.
+    """
     for name in ("stdout", "stderr"):  # closed by the caller: what goes there goes nowhere
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
@@ -141,7 +147,7 @@ def main() -> None:
     try:
         if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, signal.SIG_DFL):
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = kprof_command.main(prog_name="kprof", standalone_mode=False)
+        code = kprof_command.main(prog_name="kprof", standalone_mode=False, obj=running)
         sys.stdout.flush()
         gc.freeze()  # else the interpreter looks at every object once more before it ends
         sys.exit(code if isinstance(code, int) else 0)

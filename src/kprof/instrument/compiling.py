@@ -8,24 +8,21 @@ business, and it is run as it was called.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kprof.errors import InstrumentError, KprofError
+from kprof.errors import InstrumentError
 from kprof.files import cache_folder, write_bytes
 from kprof.instrument.compiler_settings import Compiling
 from kprof.instrument.driver import CommandLine, Input, read_command
 from kprof.instrument.edits import has_edits
 from kprof.instrument.listing import Skipped
+from kprof.instrument.running import Compiler, Here, Running, become
 from kprof.instrument.shadow import decode, encode, foreign
 from kprof.names import NameFile, project_names, read_names
-
-_COMMAND_BYTES = 100_000
 
 
 @dataclass(frozen=True)
@@ -47,15 +44,23 @@ class Compiled:
     missed: tuple[Skipped, ...] = ()
 
 
-def compile_with_triggers(command: Sequence[str], options: Compiling) -> Compiled:
+def compile_with_triggers(
+    command: Sequence[str], options: Compiling, running: Running | None = None
+) -> Compiled:
     """Run a compiler's command line with triggers in its C sources.
 
     Does not return where the command is none of ours: it is run in place of this process.
+
+    Parameters
+    ----------
+    running
+        How the compiler is run; None: `Here`.
 
     Raises
     ------
     KprofError
     """
+    running = running or Here()
     line = read_command(command)
     if (line.ours or options.header) and not options.given:
         options = replace(options, names=project_names([item.path for item in line.sources]))
@@ -64,7 +69,7 @@ def compile_with_triggers(command: Sequence[str], options: Compiling) -> Compile
         if not command:
             return Compiled(0)
     if not options.target.plants or not (line.ours or line.links):
-        _become(command)
+        become(running, command)
     if options.target.strategy == "cleanup" and line.has("-fexceptions"):
         # Cleanups would add landing pads.
         options = replace(options, target=replace(options.target, strategy="returns"))
@@ -78,14 +83,16 @@ def compile_with_triggers(command: Sequence[str], options: Compiling) -> Compile
             if line.mode == "link":
                 name = line.saved(source, ".o") or str(scratch / f"{Path(source.path).stem}.o")
                 output = objects[source.index] = name
-            code = _compile(line, source, scratch, output, options, notices)
+            compiler = Compiler(running, scratch)
+            code = _compile(line, source, scratch, output, options, notices, compiler)
             if code:
                 return _outcome(code, notices)
+        compiler = Compiler(running, Path(folder))
         if line.mode == "link":
-            return _link(line, objects, options, Path(folder), notices)
+            return _link(line, objects, options, Path(folder), notices, compiler)
         others = [item for item in line.inputs if not item.language]
         if others:
-            code = _run(_only(line, others), Path(folder)).returncode
+            code = compiler.run(_only(line, others))
             return _outcome(code, notices)
     return _outcome(0, notices)
 
@@ -106,6 +113,7 @@ def _link(
     options: Compiling,
     folder: Path,
     notices: list[Skipped | str],
+    compiler: Compiler,
 ) -> Compiled:
     from kprof.instrument.linking import additions, one_name_file
 
@@ -116,8 +124,7 @@ def _link(
         names = options.names  # what objects say of themselves is packed in there
     added = additions(line, options.target, names, folder, cache_folder())
     notices += added.notices
-    code = _run([*line.link(objects), *added.arguments], folder).returncode
-    return _outcome(code, notices)
+    return _outcome(compiler.run([*line.link(objects), *added.arguments]), notices)
 
 
 def _compile(
@@ -127,32 +134,33 @@ def _compile(
     output: str,
     options: Compiling,
     notices: list[Skipped | str],
+    compiler: Compiler,
 ) -> int:
     _refuse_copies(source)
     said = b""
     expanded = scratch / "expanded"
-    running: subprocess.Popen[bytes] | None = None
-    if source.language == "c":
+    preprocessed = source.language == "c"
+    if preprocessed:
         more = ["-DKPROF", *(["-C"] if _needs_comments(line, source) else [])]
         command = line.preprocess(source)
         command[len(line.compiler) : len(line.compiler)] = more
-        running = _start(command, scratch, expanded)
+        compiler.start(command, expanded)
     # Python reads its modules while the preprocessor works.
     from kprof.instrument.linking import identification
     from kprof.instrument.messages import are_the_sources, source_columns
     from kprof.instrument.planting import instrument_unit
 
-    if running is not None:
-        said = running.communicate()[1]
-        if running.returncode:
+    if preprocessed:
+        code, said = compiler.finish()
+        if code:
             _say(said)
-            return running.returncode
+            return code
     misleading = False
     if line.warns("misleading-indentation", "all"):
         from kprof.instrument.indentation import may_mislead
 
         misleading = may_mislead(_text_of(source))
-    unit = decode((expanded if running else Path(source.path)).read_bytes())
+    unit = decode((expanded if preprocessed else Path(source.path)).read_bytes())
     unit = unit if line.has("-w") else source_columns(unit)
     if options.header:
         from kprof.instrument.header import fill_profiles
@@ -167,33 +175,26 @@ def _compile(
     clang = "clang" in Path(line.compiler[-1]).name
     again = line.compile(str(text), output)
     again.insert(len(line.compiler), "-Qunused-arguments" if clang else "-fno-tree-ter")
-    done = _run([*again, *_colour()], scratch, capture=True)
+    code, messages = compiler.hear([*again, *_colour()])
     if (
-        not done.returncode
+        not code
         and not misleading
         and (
-            not done.stderr
-            or (not said and are_the_sources(decode(done.stderr), unit, shows_text=clang))
+            not messages or (not said and are_the_sources(decode(messages), unit, shows_text=clang))
         )
     ):
-        _say(said or done.stderr)
+        _say(said or messages)
         return 0
     # Messages are the compiler's on the original: macros are still macros there.
-    original = _run(
-        [*line.compile_original(source, str(scratch / "original.o")), *_colour()],
-        scratch,
-        capture=True,
-    )
-    _say(original.stderr)
-    if original.returncode or not done.returncode:
-        return original.returncode
-    done = _run([*again, "-w"], scratch, capture=True)
-    return _finish(done) if done.returncode else 0
-
-
-def _finish(done: subprocess.CompletedProcess[bytes]) -> int:
-    _say(done.stderr)
-    return done.returncode
+    original = line.compile_original(source, str(scratch / "original.o"))
+    first, messages = compiler.hear([*original, *_colour()])
+    _say(messages)
+    if first or not code:
+        return first
+    code, messages = compiler.hear([*again, "-w"])
+    if code:
+        _say(messages)
+    return code
 
 
 def _say(text: bytes) -> None:
@@ -239,46 +240,3 @@ def _outcome(code: int, said: Sequence[Skipped | str]) -> Compiled:
         return Compiled(code)  # the compiler has said why
     lines = (item for item in said if isinstance(item, str) or not item.wanted)
     return Compiled(code, tuple(map(str, lines)), missed)
-
-
-def _run(
-    command: list[str], scratch: Path, *, capture: bool = False
-) -> subprocess.CompletedProcess[bytes]:
-    command = _short(command, scratch)
-    pipe = subprocess.PIPE if capture else None
-    try:
-        return subprocess.run(command, stdout=pipe, stderr=pipe, check=False)
-    except OSError as error:
-        raise _cannot_run(command, error) from error
-
-
-def _start(command: list[str], scratch: Path, output: Path) -> subprocess.Popen[bytes]:
-    command = _short(command, scratch)
-    try:
-        with output.open("wb") as stream:
-            return subprocess.Popen(command, stdout=stream, stderr=subprocess.PIPE)
-    except OSError as error:
-        raise _cannot_run(command, error) from error
-
-
-def _short(command: list[str], scratch: Path) -> list[str]:
-    """The command, its arguments in a response file where they are too long for a system."""
-    if sum(map(len, command)) <= _COMMAND_BYTES:
-        return command
-    words = scratch / "arguments"
-    quoted = (a.replace("\\", "\\\\").replace('"', '\\"').replace("'", "\\'") for a in command[1:])
-    text = "\n".join(f'"{word}"' for word in quoted)
-    words.write_bytes(text.encode("utf-8", "surrogateescape"))
-    return [command[0], f"@{words}"]
-
-
-def _cannot_run(command: Sequence[str], error: OSError) -> KprofError:
-    return KprofError(f"{command[0]}: cannot run: {(error.strerror or '').lower()}")
-
-
-def _become(command: Sequence[str]) -> None:
-    sys.stdout.flush()
-    try:
-        os.execvp(command[0], list(command))
-    except OSError as error:
-        raise _cannot_run(command, error) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from kprof.instrument.functions import Function
 from kprof.instrument.words import (
@@ -22,16 +22,17 @@ from kprof.instrument.words import (
     TYPE_WORDS,
 )
 
-_TYPEDEF = re.compile(r"\btypedef\b")
+# Patterns for whole units begin with a letter or a sign, which is found fast: calls backwards.
+_TYPEDEF = re.compile(r"typedef(?<![\w$]typedef)\b")
 _STEP = re.compile(r"[;{}]")
 # typedef unsigned long size_t; typedef struct s *s_pointer, s_array[4];
 _PLAIN = re.compile(r"[\w\s*]*?\b([A-Za-z_$]\w*)\s*(?:\[[^][]*\]\s*)*")
 _GROUP = re.compile(rf"\b({'|'.join(sorted(ATTRIBUTE_WORDS | TYPE_CALLS))})\s*\(")
 _WORD = re.compile(r"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _IN_PARENTHESES = re.compile(r"\(\s*[*^(][\s*^(]*(?:\w+\s+)*?[\s*]*([A-Za-z_$]\w*)\s*[)(\[]")
-_CALLED = re.compile(r"\b([A-Za-z_$]\w*)\s*\)?\s*\(")
-_STATIC = re.compile(r"\bstatic\b[^;{}()=]*\b([A-Za-z_$]\w*)\s*\(")
-_INITIALISER = re.compile(r"(?<![=!<>])=(?!=)[^;]*;")
+_CALLED_BACKWARDS = re.compile(r"\(\s*(?:\)\s*)?(\w*[A-Za-z_$])(?!\w)")
+_STATIC = re.compile(r"static(?<![\w$]static)\b[^;{}()=]*\b([A-Za-z_$]\w*)\s*\(")
+_INITIALISER = re.compile(r"=(?<![=!<>]=)(?!=)[^;]*;")
 
 _USED_AS_TYPE = re.compile(
     r"(?:^|[;{}(,])\s*(?:(?:const|volatile|static|register|struct|unsigned)\s+)*"
@@ -92,7 +93,8 @@ class Declarations:
         """The names that are declared or defined as functions, and some that only look so."""
         found = {function.head.name for function in self._functions}
         for start, end in self._between():
-            found.update(_CALLED.findall(self._code, start, end))
+            backwards = self._code[start:end][::-1]
+            found.update(name[::-1] for name in _CALLED_BACKWARDS.findall(backwards))
         return frozenset(found)
 
     def statics(self) -> frozenset[str]:
@@ -139,6 +141,7 @@ class Declarations:
             yield " ".join(parts)
 
 
+@lru_cache(maxsize=10_000)  # a compile server sees the same headers again and again
 def _names_of(text: str) -> Sequence[str]:
     """The names that a typedef of this text, blocks left out, defines."""
     plain = _PLAIN.fullmatch(text)

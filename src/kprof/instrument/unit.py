@@ -23,7 +23,7 @@ from kprof.names.store import file_of_names
 
 _MARKER = re.compile(r'#(?:[ \t]*line)?[ \t]*(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)"([ \t0-9]*))?')
 _PLANTED = re.compile(r"__cleanup__\s*\(\s*kprof_x\d+\s*\)|\bkprof_t\b\s*[);(]")
-_DECLARED = re.compile(r"\b(?:_*(?:no_instrument_function|naked|noreturn)_*|_Noreturn)\b")
+_DECLARING = ("no_instrument_function", "naked", "oreturn")
 
 
 @dataclass(frozen=True)
@@ -240,15 +240,16 @@ def _first_token(unit: Unit, brace: int) -> int:
 def _declared(code: str) -> dict[str, frozenset[str]]:
     """The functions that are declared, apart from their definition, with such an attribute."""
     found: dict[str, frozenset[str]] = {}
-    if not any(word in code for word in ("no_instrument_function", "naked", "oreturn")):
-        return found
-    for match in _DECLARED.finditer(code):
-        start = 1 + max(code.rfind(stop, 0, match.start()) for stop in ";{}")
-        end = _next(code, match.end(), ";{")
-        if end < len(code) and code[end] == ";":
-            head = parse_head(code, start, end, expanded=True)
-            if head is not None:
-                found[head.name] = found.get(head.name, frozenset()) | head.words
+    for word in _DECLARING:
+        at = code.find(word)
+        while at >= 0:
+            start = 1 + max(code.rfind(stop, 0, at) for stop in ";{}")
+            end = _next(code, at, ";{")
+            if end < len(code) and code[end] == ";":
+                head = parse_head(code, start, end, expanded=True)
+                if head is not None:
+                    found[head.name] = found.get(head.name, frozenset()) | head.words
+            at = code.find(word, end)
     return found
 
 
