@@ -76,7 +76,9 @@ def callgrind_annotate(path: Path, *, inclusive: bool) -> dict[str, int]:
     """Cost by function."""
     options = ["--threshold=100", f"--inclusive={'yes' if inclusive else 'no'}", "--auto=no"]
     text = run("perl", tool("callgrind_annotate"), *options, path)
-    found = re.findall(r"^\s*([\d,]+) \([ \d.]+%\)\s+\?\?\?:(.*?)(?: \[.*\])?\s*$", text, re.M)
+    found = re.findall(
+        r"^\s*([\d,]+) \([ \d.]+%\)\s+(?:\?\?\?|/\S+?):(.*?)(?: \[.*\])?\s*$", text, re.M
+    )
     return {name: int(cost.replace(",", "")) for cost, name in found}
 
 

@@ -11,8 +11,9 @@ import pytest
 from kprof.analysis import summarise
 from kprof.capture import Capture, write_raw
 from kprof.errors import KprofError
+from kprof.instrument.definitions import definitions
 from kprof.names import parse_names
-from kprof.report.annotate import annotate, definitions, source_links
+from kprof.report.annotate import annotate, source_links
 
 SOURCE = """\
 /* \x1b[2J */

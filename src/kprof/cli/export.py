@@ -48,6 +48,7 @@ def command(
       duckdb -c "select function, sum(net_ns) from 'dump.parquet' group by 1"
     """
     from kprof.cli.output import check_output, inputs_of, say
+    from kprof.cli.page import source_root
     from kprof.cli.source import open_with_names
     from kprof.export.formats import export, target_for
     from kprof.names import display_name
@@ -71,6 +72,7 @@ def command(
         trigger_cost=trigger_cost(run.capture, request),
         chosen=(lambda info: filter_of(info, request)) if has_filter(request) else None,
         interrupts=request.irqs,
+        sources=source_root(dump, names, run.capture),
         force=force,
     )
     if found:

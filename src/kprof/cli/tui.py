@@ -33,7 +33,7 @@ def command(dump: str, **options: Any) -> None:
             raise
         raise MissingExtraError("kprof tui", "tui") from error
     from kprof.cli.page import source_root
-    from kprof.report.annotate import source_places
+    from kprof.instrument.definitions import source_places
     from kprof.report.request import filter_request
     from kprof.tui.reading import Reading
 

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import Any, BinaryIO, NamedTuple
 
 from kprof.export.labels import IDLE, context_name
+from kprof.export.places import NOWHERE, Place
 from kprof.export.running import CLOSE, CONTEXT, END, MARK, OPEN, REST, running
 from kprof.export.spool import Column
 from kprof.export.units import Scale
@@ -58,9 +59,12 @@ class _Profile:
         self._strings: list[str] = []
         self._functions: list[int] = []
         self._categories: list[int] = []
+        self._files: list[int | None] = []
+        self._lines: list[int | None] = []
+        self._paths: dict[str, int] = {}
         interrupts = view.interrupts
-        for number, entry in enumerate(view.functions):
-            self._function(entry.name, _INTERRUPTS if number in interrupts else _CALLS)
+        for number, (entry, place) in enumerate(zip(view.functions, view.places, strict=True)):
+            self._function(entry.name, _INTERRUPTS if number in interrupts else _CALLS, place)
         for label in REST:
             self._function(label, _IDLE if label == IDLE else _OTHER)
         self._contexts: dict[int, int] = {}
@@ -75,8 +79,12 @@ class _Profile:
         self._strings.append(text)
         return len(self._strings) - 1
 
-    def _function(self, name: str, category: int) -> int:
+    def _function(self, name: str, category: int, place: Place = NOWHERE) -> int:
         self._functions.append(self._string(name))
+        if place.file and place.file not in self._paths:
+            self._paths[place.file] = self._string(place.file)
+        self._files.append(self._paths.get(place.file))
+        self._lines.append(place.line or None)
         self._categories.append(category)
         return len(self._functions) - 1
 
@@ -185,7 +193,7 @@ class _Profile:
             "funcTable": {
                 "name": self._functions, "isJS": [False] * functions,
                 "relevantForJS": [False] * functions, "resource": [-1] * functions,
-                "fileName": nothing, "lineNumber": nothing, "columnNumber": nothing,
+                "fileName": self._files, "lineNumber": self._lines, "columnNumber": nothing,
                 "length": functions,
             },
             "resourceTable": {"lib": [], "name": [], "host": [], "type": [], "length": 0},

@@ -68,6 +68,7 @@ def export(
     trigger_cost: Fraction = Fraction(0),
     chosen: Callable[[CaptureInfo], Filter] | None = None,
     interrupts: tuple[str, ...] = (),
+    sources: Path | None = None,
     force: bool = False,
 ) -> tuple[str, ...]:
     """Write `capture` to `target` in the format `form`; ``-`` is the standard output.
@@ -88,6 +89,9 @@ def export(
         The filter, in ticks of the clock that the times are in.
     interrupts
         Functions that are interrupts; else those that the name file marks, and those that look so.
+    sources
+        The folder that the paths of the name file start from: formats that name sources name them
+        so that they can be opened.
     force
         Write a format that is a folder into one that holds other files.
 
@@ -102,12 +106,19 @@ def export(
         `target` cannot be written.
     """
     from kprof.analysis.stream import Stream
+    from kprof.export.places import function_places
     from kprof.export.view import View
 
     entry = FORMATS[form]
     write = getattr(importlib.import_module(f"kprof.export.{entry.module}"), entry.function)
     stream = Stream(capture, names, trigger_cost=trigger_cost, known=known)
-    view = View(stream, chosen and chosen(stream.info), interrupts, paths=entry.paths)
+    view = View(
+        stream,
+        chosen and chosen(stream.info),
+        interrupts,
+        paths=entry.paths,
+        places=function_places(names, known, sources),
+    )
     if entry.folder:
         if str(target) == "-":
             raise UsageError(f"the format {form} is a folder of files; name it with -o FOLDER")

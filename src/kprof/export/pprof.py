@@ -1,7 +1,8 @@
 """pprof's profile (gzipped protocol buffer), for `go tool pprof` and everything that reads it.
 
 A sample for each call path: how many calls, and their net time in ns. The context is the label
-``context``; idle and unattributed time are functions of their own.
+``context``; idle and unattributed time are functions of their own. The folder of a function's
+source is its package, which pprof wants before the function's name: ``netinet.ip_input``.
 Schema: proto/profile.proto of github.com/google/pprof.
 """
 
@@ -12,6 +13,7 @@ from typing import BinaryIO
 
 from kprof.analysis.paths import CONTEXT, PathTree
 from kprof.export.labels import IDLE
+from kprof.export.places import NOWHERE, Place
 from kprof.export.protobuf import content, number, packed
 from kprof.export.roots import INTERRUPTS, rest_of, root_label, rooted_paths
 from kprof.export.units import Scale
@@ -51,12 +53,13 @@ class _Writer:
             out.write(content(6, string))
 
     def _samples(self, paths: PathTree) -> None:
-        names = [entry.name for entry in self._view.functions]
+        named = zip(self._view.functions, self._view.places, strict=True)
+        known = [(f"{p.package}.{e.name}" if p.package else e.name, p) for e, p in named]
         columns = (paths.function.tolist(), paths.calls.tolist(), paths.net.tolist())
         for node, (function, calls, net) in enumerate(zip(*columns, strict=True)):
             if function < INTERRUPTS and (calls or net):
                 root, *inside = paths.path(node)
-                stack = [self._location(names[function]) for function in reversed(inside)]
+                stack = [self._location(*known[function]) for function in reversed(inside)]
                 self._sample(stack, calls, net, root_label(self._view, root))
 
     def _sample(self, stack: list[int], calls: int, ticks: int, context: str) -> None:
@@ -68,14 +71,18 @@ class _Writer:
     def _text(self, string: str) -> int:
         return self._strings.setdefault(string, len(self._strings))
 
-    def _location(self, name: str) -> int:
-        """The number of the location, and function, of that name; told when it is new."""
-        known = self._functions.get(name)
-        if known is not None:
-            return known
+    def _location(self, name: str, place: Place = NOWHERE) -> int:
+        """The number of the location, and function, of that name; written when it is new."""
+        found = self._functions.get(name)
+        if found is not None:
+            return found
         new = self._functions[name] = len(self._functions) + 1
         # No system name: readers would take it for a mangled one.
-        text = self._text(name)
-        self._out.write(content(5, number(1, new) + number(2, text)))
-        self._out.write(content(4, number(1, new) + number(2, 1) + content(4, number(1, new))))
+        function = number(1, new) + number(2, self._text(name))
+        line = number(1, new)
+        if place.file:
+            function += number(4, self._text(place.file)) + number(5, place.line)
+            line += number(2, place.line)
+        self._out.write(content(5, function))
+        self._out.write(content(4, number(1, new) + number(2, 1) + content(4, line)))
         return new

@@ -13,6 +13,7 @@ import json
 from typing import BinaryIO
 
 from kprof.export.labels import context_name
+from kprof.export.places import Place
 from kprof.export.running import CLOSE, CONTEXT, END, MARK, REST, running
 from kprof.export.units import Scale
 from kprof.export.view import View
@@ -53,8 +54,16 @@ def write(view: View, out: BinaryIO) -> None:
             out.write((comma + ",\n".join(texts)).encode("ascii"))
             comma = ",\n"
     out.write(b"\n],")
-    frames = [json.dumps({"name": entry.name}) for entry in view.functions]
+    frames = [
+        json.dumps({"name": entry.name, **_place(place)})
+        for entry, place in zip(view.functions, view.places, strict=True)
+    ]
     frames += [json.dumps({"name": label}) for label in REST]
     frames += [json.dumps({"name": context_name(view, context)}) for context in contexts]
     text = ",\n".join(frames)
     out.write(f'"endValue":{at}}}],\n"shared":{{"frames":[\n{text}\n]}}}}\n'.encode("ascii"))
+
+
+def _place(place: Place) -> dict[str, str | int]:
+    line: dict[str, str | int] = {"line": place.line} if place.line else {}
+    return {"file": place.file, **line} if place.file else {}

@@ -7,7 +7,7 @@ the interrupts are recognised on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from kprof.analysis.replay import codes
 from kprof.analysis.selection import Selection
 from kprof.analysis.stream import ENTER, INLINE, LEAVE, SWITCH, Ledger, Steps, Stream
 from kprof.errors import UsageError
+from kprof.export.places import NOWHERE, Place
 from kprof.names import Modifier
 
 Column = NDArray[np.int64]
@@ -78,6 +79,8 @@ class View:
         and those that look so of the functions of which it says nothing.
     paths
         Add the calls that stay up, as `tree`.
+    places
+        Where functions are defined, by name.
 
     Attributes
     ----------
@@ -85,6 +88,8 @@ class View:
         Numbers of the functions that are interrupts.
     recognised
         The names of those that were recognised by how they came.
+    places
+        By function: where it is defined.
     idle, user
         By function: its own time is idle, or user time.
 
@@ -101,7 +106,10 @@ class View:
         interrupts: tuple[str, ...] = (),
         *,
         paths: bool = False,
+        places: Mapping[str, Place] | None = None,
     ) -> None:
+        found = places or {}
+        self.places = [found.get(entry.name, NOWHERE) for entry in stream.functions]
         self.stream = stream
         self.functions, self.inlines, self.info = stream.functions, stream.inlines, stream.info
         self.first, self.compiled = stream.first, stream.compiled

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from kprof.capture.model import Capture
+from kprof.instrument.definitions import definitions
 from kprof.names import NameFile
 from kprof.names.calls import CallKnowledge
-from kprof.report.annotate import definitions
 from kprof.report.html.page import SourceText, html_page
 from kprof.report.request import Request
 from kprof.report.shown import shown
