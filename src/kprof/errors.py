@@ -70,5 +70,9 @@ class BoardError(KprofError):
     """The simulated board cannot run what it was given."""
 
 
+class QemuError(KprofError):
+    """QEMU cannot be used for a recording, or did not record."""
+
+
 class UploadError(KprofError):
     """An upload that did not end in a complete, verified capture."""

@@ -31,6 +31,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "upload": "Read the event RAM of a board into a capture file.",
         "import": "Convert a logic analyser's recording into a capture file.",
         "sim": "Run a kernel on a simulated 68k board with a Profiler.",
+        "qemu": "Run a system in QEMU and record its triggers.",
         "demo": "Show the whole chain on the simulated board, from C to reports.",
     },
     "Show": {

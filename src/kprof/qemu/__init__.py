@@ -1,0 +1,1 @@
+"""QEMU with the Profiler as a plugin: `plugin.c` and what builds, starts and reads it."""
