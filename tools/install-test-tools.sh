@@ -2,7 +2,7 @@
 # Install the system packages that the tests use, where this machine lets us; else say what is missing.
 set -u
 sh "$(dirname "$0")/install-readers.sh"
-packages="tmux gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli chromium chromium-driver babeltrace2 graphviz valgrind srecord gdbserver csmith libcsmith-dev autoconf cmake meson ninja-build"
+packages="tmux zsh fish groff-base man-db gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli chromium chromium-driver babeltrace2 graphviz valgrind srecord gdbserver csmith libcsmith-dev autoconf cmake meson ninja-build"
 # Without what they recommend: other targets' compilers and boards, a reader of waveforms.
 lean="gcc-arm-linux-gnueabi gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu clang gtkwave"
 lean="$lean libc6-dev-armel-cross libc6-dev-arm64-cross libc6-dev-riscv64-cross"

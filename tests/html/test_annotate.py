@@ -13,6 +13,7 @@ from kprof.capture import Capture, write_raw
 from kprof.errors import KprofError
 from kprof.instrument.definitions import definitions
 from kprof.names import parse_names
+from kprof.names.calls import parse_calls
 from kprof.report.annotate import annotate, source_links
 
 SOURCE = """\
@@ -147,3 +148,38 @@ def test_the_page_from_the_command_line(source: Path, tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "is for the page (--html FILE)" in refused.stderr
     assert source.exists()
+
+
+MACRO = """\
+#define HANDLER(n) static int n##_handler(int x)
+HANDLER(rx)
+{
+	return x;
+}
+HANDLER(tx) { return x + 1; }
+int once(void) { return rx_handler(1) + tx_handler(2); }
+"""
+MACRO_NAMES = parse_names(
+    "#@ src/m.c\nm.c:rx_handler/1024\nm.c:tx_handler/1026\n#@ src/m.c\nonce/1028\n"
+)
+MACRO_EVENTS = Capture.from_events([0, 1, 31, 32, 52, 60], [1028, 1024, 1025, 1026, 1027, 1029])
+
+
+def test_functions_whose_heads_macros_make(tmp_path: Path) -> None:
+    path = tmp_path / "src" / "m.c"
+    path.parent.mkdir()
+    path.write_text(MACRO)
+    summary = summarise(MACRO_EVENTS, MACRO_NAMES)
+    lines = list(annotate(path, MACRO_NAMES, summary))
+    assert lines[-3].strip() == "functions of this file that its text does not show:"
+    assert [line.split() for line in lines[-2:]] == [
+        ["1", "30", "30", "50.00%", "m.c:rx_handler"],
+        ["1", "20", "20", "33.33%", "m.c:tx_handler"],
+    ]
+    known = parse_calls(
+        "# kprof calls 1\nm.c:rx_handler\tsrc/m.c:2\tS\tstatic int rx_handler(int x)\t\t\n"
+        "m.c:tx_handler\tsrc/m.c:900\tS\tstatic int tx_handler(int x)\t\t\n"
+    )
+    lines = list(annotate(path, MACRO_NAMES, summary, known))
+    assert lines[2].split() == ["1", "30", "30", "50.00%", "2", "HANDLER(rx)"]
+    assert [line.split()[-1] for line in lines[-2:]] == ["show:", "m.c:tx_handler"]

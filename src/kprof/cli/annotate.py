@@ -17,7 +17,10 @@ from kprof.cli.choices import capture_options, decorate, force_choice
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
 @decorate(force_choice())
 def command(source: str, dump: str, output: str, force: bool, **options: Any) -> None:
-    """Print a source file with calls, net and max of each function in its margin.
+    """Show a source file with the calls, the net time and the longest call of its functions.
+
+    A function whose head comes from a macro is placed by NAMES.calls, which `kprof cc` writes.
+    Functions of the file that cannot be placed are listed below it.
 
     \b
     Example:
@@ -32,5 +35,5 @@ def command(source: str, dump: str, output: str, force: bool, **options: Any) ->
     check_output(output, "report", read, force=force)
     run = open_with_names(dump, **options)
     summary = summarise(run.capture, run.names, known=run.known)
-    lines = annotate(Path(source), run.names, summary)
+    lines = annotate(Path(source), run.names, summary, run.known)
     write_product(Path(output), (line + "\n" for line in lines))

@@ -39,9 +39,9 @@ class Choice(click.Option):
         self.why = why
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """What click adds to the help, but no range that only says: 1 or more."""
+        """What click adds to the help, but no range that has only a least value."""
         extra = super().get_help_extra(ctx)
-        if extra.get("range") == "x>=1":
+        if str(extra.get("range")).startswith("x>="):
             del extra["range"]
         return extra
 

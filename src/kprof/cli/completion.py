@@ -16,7 +16,10 @@ def command(shell: str) -> None:
     \b
     Example:
       kprof completion bash > ~/.local/share/bash-completion/completions/kprof
+      kprof completion zsh > ~/.zfunc/_kprof
+      kprof completion fish > ~/.config/fish/completions/kprof.fish
     """
     completer = get_completion_class(shell)
     assert completer is not None  # click knows all three
-    click.echo(completer(kprof_command, {}, "kprof", "_KPROF_COMPLETE").source())
+    script = completer(kprof_command, {}, "kprof", "_KPROF_COMPLETE").source()
+    click.echo(script.replace('string split ","', 'string split -m 1 ","'))  # fish: total,self

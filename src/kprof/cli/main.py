@@ -28,6 +28,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "names": "Begin, check, list and tune a name file.",
     },
     "Record": {
+        "record": "Build a host program with triggers, run it, show its summary.",
+        "run": "Run a host program that has triggers and show its summary.",
         "upload": "Read the event RAM of a board into a capture file.",
         "import": "Convert a logic analyser's recording into a capture file.",
         "sim": "Run a kernel on a simulated 68k board with a Profiler.",
@@ -50,6 +52,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "convert": "Write a capture as a capture file, a raw image or bank images.",
         "export": "Write a capture for Perfetto, speedscope, KCachegrind, pprof, ...",
         "completion": "Print the completion script for bash, zsh or fish.",
+        "man": "Print a man page, or write all of them to a folder.",
     },
 }
 VERBS: dict[str, str] = {name: text for part in SECTIONS.values() for name, text in part.items()}
@@ -57,7 +60,8 @@ VERBS: dict[str, str] = {name: text for part in SECTIONS.values() for name, text
 # What other tools call it, or what one types first.
 _FOREIGN = {
     "replay": "trace", "script": "trace", "calls": "trace", "show": "trace",
-    "stat": "summary", "top": "tui", "view": "tui", "browse": "tui", "live": "sim",
+    "stat": "summary", "top": "tui", "view": "tui", "browse": "tui", "live": "run",
+    "profile": "run", "exec": "run",
     "dump": "export", "flamegraph": "export", "save": "convert", "extract": "upload",
     "recv": "upload", "fetch": "upload", "download": "upload", "read": "upload",
     "capture": "upload", "compile": "cc", "build": "cc", "gcc": "cc", "simulate": "sim",
@@ -80,10 +84,14 @@ class VerbGroup(click.Group):
         if cmd_name in REPORTS:
             from kprof.cli.reports import report_command
 
-            return report_command(cmd_name)
-        name = cmd_name.replace("-", "_") + "_" * keyword.iskeyword(cmd_name)  # import_.py
-        module = importlib.import_module(f"kprof.cli.{name}")
-        command: click.Command = module.command
+            command: click.Command = report_command(cmd_name)
+        else:
+            name = cmd_name + "_" * keyword.iskeyword(cmd_name)  # import_.py
+            command = importlib.import_module(f"kprof.cli.{name}").command
+        if "_KPROF_COMPLETE" in os.environ:
+            from kprof.cli.complete import complete_arguments
+
+            complete_arguments(command)
         return command
 
     def resolve_command(

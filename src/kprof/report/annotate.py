@@ -7,8 +7,9 @@ from pathlib import Path
 
 from kprof.analysis.summary import FunctionFigures, Summary
 from kprof.errors import UsageError
-from kprof.instrument.definitions import read_definitions, source_places
-from kprof.names import NameFile, display_name
+from kprof.instrument.definitions import Definition, SourceFile, read_definitions, source_places
+from kprof.names import Modifier, NameEntry, NameFile, display_name
+from kprof.names.calls import CallKnowledge
 from kprof.report.units import Units, percent, safe_name
 
 _MOST_LINKED_BYTES = 1 << 19
@@ -23,10 +24,14 @@ def source_links(names: NameFile, root: Path) -> dict[str, str]:
     }
 
 
-def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:
+def annotate(
+    path: Path, names: NameFile, summary: Summary, known: CallKnowledge | None = None
+) -> Iterator[str]:
     """The lines of the source file with the figures of each function where it begins.
 
-    Functions that begin on one line have a line each with their names, above it.
+    Functions that begin on one line have a line each with their names, above it. A function whose
+    head a macro makes begins where the call knowledge `known` places it. The functions that the
+    name file places in this file and that are found in neither way follow the source.
 
     Raises
     ------
@@ -38,7 +43,8 @@ def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:
         None of its functions is in the name file.
     """
     source = read_definitions(path, names)
-    if not source.definitions:
+    placed, missing = _unseen(source, names, known)
+    if not (source.definitions or placed or missing):
         raise UsageError(
             f"{path}: none of its functions is in the name file; expected a source that the "
             "captured code was built from"
@@ -46,10 +52,12 @@ def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:
     units = Units(summary.info.clock_hz)
     figures = {row.entry.name: row for row in summary.functions}
     cells: dict[int, list[tuple[str, tuple[str, ...]]]] = {}
-    for one in source.definitions:
+    for one in (*source.definitions, *placed):
         mine = _cells(figures.get(one.entry.name), units, summary)
         cells.setdefault(one.first, []).append((one.entry.name, mine))
-    rows = [_TITLES, *(row for found in cells.values() for _, row in found)]
+    rest = [(entry.name, _cells(figures.get(entry.name), units, summary)) for entry in missing]
+    all_rows = [*(row for found in cells.values() for row in found), *rest]
+    rows = [_TITLES, *(row for _, row in all_rows)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
     empty = "  ".join(" " * width for width in widths)
 
@@ -67,6 +75,30 @@ def annotate(path: Path, names: NameFile, summary: Summary) -> Iterator[str]:
         for name, row in found if len(found) > 1 else ():
             yield f"{margin(row)}  {'':{digits}}  {safe_name(name)}:"
         yield f"{left}  {number:{digits}}  {_shown(line)}".rstrip()
+    if rest:
+        yield f"{empty}  {'':{digits}}  functions of this file that its text does not show:"
+    for name, row in rest:
+        yield f"{margin(row)}  {'':{digits}}  {safe_name(name)}"
+
+
+def _unseen(
+    source: SourceFile, names: NameFile, known: CallKnowledge | None
+) -> tuple[list[Definition], list[NameEntry]]:
+    """Functions of a file that its text does not show: those whose line is known, and the rest."""
+    seen = {one.entry.name for one in source.definitions}
+    lines = source.text.count("\n") + 1
+    placed: list[Definition] = []
+    missing: list[NameEntry] = []
+    for entry in names.entries:
+        mine = entry.source and Path(entry.source).name == source.path.name
+        if not mine or entry.modifier is Modifier.INLINE or entry.name in seen or not entry.value:
+            continue
+        facts = known.functions.get(entry.name) if known else None
+        if facts and 0 < facts.line <= lines and Path(facts.file).name == source.path.name:
+            placed.append(Definition(entry, facts.line, facts.line))
+        else:
+            missing.append(entry)
+    return placed, missing
 
 
 def _cells(

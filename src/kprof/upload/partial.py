@@ -207,8 +207,8 @@ def check_usable(out: Path, board: dict[str, Any]) -> None:
     problem = _listed(Path(f"{path}.json"), board)[1] if there else ""
     if problem:
         raise UsageError(
-            f"{path}: --resume cannot go on with it: {problem} (move it away to keep it; -f begins "
-            "anew)"
+            f"{path}: --resume cannot go on with it: {problem} (move it away to keep it; --force "
+            "begins anew)"
         )
 
 
