@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.paging import Pages
-from kprof.analysis.replay import clock as clocks
 from kprof.analysis.replay import codes
 from kprof.analysis.replay.clock import Clock
 from kprof.analysis.replay.codes import ENTER, LEAVE, MARK_INLINE, MARK_OUT
 from kprof.analysis.replay.columns import Rows
 from kprof.analysis.replay.compiled import compiled, pays
+from kprof.analysis.replay.decoding import Decoder
 from kprof.analysis.replay.knowledge import KnownCalls, known_calls
 from kprof.analysis.replay.machine import Machine
 from kprof.analysis.replay.survey import Survey, survey
@@ -39,7 +39,6 @@ from kprof.names.calls import CallKnowledge
 INLINE, SWITCH = 2, 3
 __all__ = ["ENTER", "INLINE", "LEAVE", "SWITCH", "Ledger", "Outcome", "Steps", "Stream"]
 BLOCK = 1 << 16
-_CHUNK = 1 << 15  # events decoded at a time: their times and ops stay in the second level cache
 
 Column = NDArray[np.int64]
 
@@ -207,10 +206,10 @@ class Stream:
         calls: KnownCalls | None = None
         if known is not None:
             calls = known_calls(known, table.functions)
-        self.survey: Survey = survey(capture, table, calls)
+        self.compiled = pays(capture.events) if fast is None else fast
+        self.survey: Survey = survey(capture, table, calls, fast=self.compiled)
         self.info: CaptureInfo = Clock(capture.info, trigger_cost).info
         self.events = capture.events
-        self.compiled = pays(capture.events) if fast is None else fast
         self.first = 1 if self.survey.starts_in_task else 0
         self.outcome: Outcome | None = None
         self.task_tags: dict[int, int] = {}
@@ -316,36 +315,15 @@ class Stream:
 
     def _tally_compiled(self, tally: Tally) -> None:
         code = compiled()
-        capture, table = self._capture, self.survey.table
         machine = Machine(self.survey, fast=True)
-        decode: Any = code.decode_records
-        if capture.records.dtype != np.uint8:
-            decode = code.decode_words
-        mask = (1 << capture.info.time_bits) - 1
-        clock = np.zeros(clocks.CLOCK_SIZE, np.int64)
-        counts = np.zeros(TAGS, np.int64)
-        if capture.events:
-            clock[clocks.PREVIOUS] = int(next(capture.chunks(1))[0][0])
-        times, ops = np.empty(0, np.int64), np.empty(0, np.int32)
-        held = 0
-        pages = Pages(capture.records)
-        for start in range(0, capture.events, _CHUNK):
-            part = capture.records[start : start + _CHUNK]
-            end = held + len(part)
-            if len(times) < end:
-                times = np.concatenate([times[:held], np.empty(end, np.int64)])
-                ops = np.concatenate([ops[:held], np.empty(end, np.int32)])
-            decode(part, mask, table.ops, clock, times[held:], ops[held:], counts)
-            last = start + len(part) == capture.events
-            done = machine.run(code, times, ops, end, last, tally.table)
-            held = end - done
-            times[:held] = times[done:end].copy()
-            ops[:held] = ops[done:end].copy()
-            pages.release(start)
-        now, longest = int(clock[clocks.TIME]), int(clock[clocks.LONGEST])
-        machine.end_at(now)
+        decoder = Decoder(code, self._capture, self.survey.table.ops)
+        for times, ops, last in decoder:
+            done = machine.run(code, times, ops, len(ops), last, tally.table)
+            decoder.keep(times[done:], ops[done:])
+        machine.end_at(decoder.now)
         tally.add(machine.finish())
-        self._end(machine, int(tally.net.sum()), now, longest, 0, 0, counts)
+        net = int(tally.net.sum())
+        self._end(machine, net, decoder.now, decoder.longest, 0, 0, decoder.counts)
 
     def _end(
         self, machine: Machine, net: int, now: int, longest: int, taken: int, short: int,

@@ -1,19 +1,16 @@
 """Raw ticks to time: unwrapping, and taking out what the triggers cost.
 
-The time between two events is that of `CaptureInfo.intervals`; the compiled decoders below say the
-same. The first event is time 0.
+The time between two events is that of `CaptureInfo.intervals`. The first event is time 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.replay.codes import SPECIAL
 from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
 
@@ -145,65 +142,3 @@ class Clock:
 
     def _us(self, ticks: Fraction | int) -> str:
         return f"{float(ticks * 1_000_000 / self.info.clock_hz):.9g}"
-
-
-# Places in the compiled clock's columns.
-PREVIOUS = 0
-TIME = 1
-LONGEST = 2
-CLOCK_SIZE = 3
-
-
-def decode_records(
-    records: Any, mask: int, table: Any, clock: Any, times: Any, ops: Any, counts: Any
-) -> None:
-    """`Clock.advance` for compiled code: records of shape (n, 5) uint8 to times and ops.
-
-    Tags that are no entry and no exit are counted.
-    """
-    previous = clock[PREVIOUS]
-    now = clock[TIME]
-    longest = clock[LONGEST]
-    for i in range(len(records)):
-        ticks = (
-            (np.int64(records[i, 0]) << 16)
-            | (np.int64(records[i, 1]) << 8)
-            | np.int64(records[i, 2])
-        )
-        passed = (ticks - previous) & mask
-        previous = ticks
-        longest = max(longest, passed)
-        now += passed
-        times[i] = now
-        tag = (np.int64(records[i, 3]) << 8) | np.int64(records[i, 4])
-        op = table[tag]
-        ops[i] = op
-        if op >= SPECIAL:
-            counts[tag] += 1
-    clock[PREVIOUS] = previous
-    clock[TIME] = now
-    clock[LONGEST] = longest
-
-
-def decode_words(
-    words: Any, _: int, table: Any, clock: Any, times: Any, ops: Any, counts: Any
-) -> None:
-    """The same for records of shape (n,) uint64, unwrapped."""
-    previous = clock[PREVIOUS]
-    now = clock[TIME]
-    longest = clock[LONGEST]
-    for i in range(len(words)):
-        ticks = np.int64(words[i] >> np.uint64(16))
-        passed = max(ticks - previous, 0)
-        previous = ticks
-        longest = max(longest, passed)
-        now += passed
-        times[i] = now
-        tag = np.int64(words[i] & np.uint64(0xFFFF))
-        op = table[tag]
-        ops[i] = op
-        if op >= SPECIAL:
-            counts[tag] += 1
-    clock[PREVIOUS] = previous
-    clock[TIME] = now
-    clock[LONGEST] = longest

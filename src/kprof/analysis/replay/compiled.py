@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from kprof.analysis.replay import (
     candidates,
-    clock,
     contexts,
+    decoding,
     engine,
     frames,
     habits,
@@ -51,6 +51,7 @@ class Compiled(NamedTuple):
     run: Callable[..., tuple[int, int]]
     decode_records: Callable[..., int]
     decode_words: Callable[..., int]
+    find_tag: Callable[..., int]
     part: int = _PART
 
 
@@ -97,8 +98,8 @@ def compiled() -> Compiled:
     _pointer = _pointer_intrinsic()
     rules = [function for module in _RULES for function in _functions(module)]
     _register(*rules, tally_rows, _columns)
-    entries = (_step, _finish, _run, clock.decode_records, clock.decode_words)
-    return Compiled(*(_entry(function) for function in entries))
+    decoders = (decoding.decode_records, decoding.decode_words, decoding.find_tag)
+    return Compiled(*(_entry(function) for function in (_step, _finish, _run, *decoders)))
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kprof.analysis.paging import Pages
 from kprof.analysis.replay.codes import (
     KINDS,
     ROLE_FAR,
@@ -32,6 +33,8 @@ from kprof.analysis.replay.codes import (
     SWTCH_EXIT,
     TASK,
 )
+from kprof.analysis.replay.compiled import compiled
+from kprof.analysis.replay.decoding import find_switch
 from kprof.analysis.replay.knowledge import KnownCalls
 from kprof.analysis.replay.tags import TAGS, TagTable
 from kprof.capture.model import Capture
@@ -72,25 +75,26 @@ class Survey:
     starts_in_task: bool
 
 
-def survey(capture: Capture, table: TagTable, known: KnownCalls | None = None) -> Survey:
-    """Look at the beginning of a capture."""
+def survey(
+    capture: Capture, table: TagTable, known: KnownCalls | None = None, *, fast: bool = False
+) -> Survey:
+    """Look at the beginning of a capture: the sample, and what is before the first switch.
+
+    With `fast` the functions that read on behind the sample are compiled.
+    """
     counts = np.zeros(TAGS, np.int64)
     kinds = _kinds(table.ops)
     switching = kinds >= SWITCH_OUT
     handlers: set[int] = set()
-    first = None
-    for number, tags in enumerate(_tags(capture)):
-        sampled = number * _CHUNK < SAMPLE
-        if not sampled and (first is not None or not table.switching):
-            break
-        if sampled:
-            counts += np.bincount(tags, minlength=TAGS)
-            if known is not None and len(known.by_pointer):
-                handlers |= _handlers(table.ops[tags], known)
-        if first is None and table.switching:
-            switches = switching[tags]
-            if switches.any():
-                first = int(kinds[tags[np.argmax(switches)]])
+    first: int | None = None
+    for tags in _tags(capture, 0, SAMPLE):
+        counts += np.bincount(tags, minlength=TAGS)
+        if known is not None and len(known.by_pointer):
+            handlers |= _handlers(table.ops[tags], known)
+        if first is None:
+            first = _first(tags, switching)
+    if first is None and table.switching:
+        first = _first_after_sample(capture, switching, fast)
     role = table.role.copy()
     role[_without_exit(table, counts)] |= ROLE_LONE
     far = (role & ROLE_SWTCH) != 0
@@ -109,19 +113,36 @@ def survey(capture: Capture, table: TagTable, known: KnownCalls | None = None) -
         stride=0 if known is None else known.stride,
         jumps=bool((role & ROLE_SETJMP).any()),
         marks=marks,
-        starts_in_task=_starts_in_task(first, table, marks),
+        starts_in_task=_starts_in_task(None if first is None else int(kinds[first]), table, marks),
     )
 
 
-def _tags(capture: Capture) -> Iterator[NDArray[np.uint16]]:
-    """The tags of a capture, a part at a time; its times are not decoded."""
-    for start in range(0, capture.events, _CHUNK):
-        part = capture.records[start : start + _CHUNK]
+def _tags(capture: Capture, start: int, stop: int) -> Iterator[NDArray[np.uint16]]:
+    """The tags of these events, a part at a time; their times are not decoded."""
+    pages = Pages(capture.records)
+    for done in range(start, min(stop, capture.events), _CHUNK):
+        part = capture.records[done : min(done + _CHUNK, stop)]
         if part.dtype == np.uint8:
             high, low = part.view(np.uint8)[:, 3], part.view(np.uint8)[:, 4]
             yield np.asarray(high.astype(np.int64) << 8 | low, np.uint16)
         else:
             yield part.astype(np.uint16)
+        pages.release(done)
+
+
+def _first(tags: NDArray[np.uint16], wanted: NDArray[np.bool_]) -> int | None:
+    """The first of the tags that is wanted."""
+    found = wanted[tags]
+    return int(tags[np.argmax(found)]) if found.any() else None
+
+
+def _first_after_sample(capture: Capture, switching: NDArray[np.bool_], fast: bool) -> int | None:
+    """The tag of the first switch behind the sample."""
+    if fast:
+        found = find_switch(compiled(), capture, SAMPLE, switching)
+        return found if found >= 0 else None
+    parts = _tags(capture, SAMPLE, capture.events)
+    return next((one for tags in parts if (one := _first(tags, switching)) is not None), None)
 
 
 def _starts_in_task(first: int | None, table: TagTable, marks: bool) -> bool:
