@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kprof.analysis.measures import Measure, bucket_of, bucket_range
+from kprof.analysis.measures import Measure, bucket_of, bucket_range, measures_of
 
 
 def _merged(values: list[int]) -> Measure:
@@ -86,3 +86,13 @@ def test_nothing_has_no_figures() -> None:
 def test_the_deviation_is_that_of_all_values() -> None:
     values = np.array([1, 2, 3, 4, 100])
     assert Measure.of(values).deviation == pytest.approx(values.std())
+
+
+@given(st.lists(VALUES, min_size=1, max_size=6), st.sampled_from([1 << 44, 1 << 30, 1000]))
+def test_groups_are_measured_as_each_alone(groups: list[list[int]], most: int) -> None:
+    parts = [np.array(group, np.int64) % most for group in groups]
+    starts = np.cumsum([0, *map(len, parts[:-1])])
+    for part, found in zip(parts, measures_of(np.concatenate(parts), starts), strict=True):
+        alone = Measure.of(part)
+        assert found == alone
+        assert list(found.histogram) == sorted(alone.histogram)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.doubts import Doubts, doubts_of, merge_doubts
-from kprof.analysis.measures import Measure
+from kprof.analysis.measures import BATCH, Measure, measures_of
 from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN, UNWOUND
 from kprof.analysis.replay.columns import Rows
 from kprof.analysis.replay.tally import Groups
@@ -214,45 +214,60 @@ class Gather:
 
     def add(self, rows: Rows) -> None:
         """Count these rows."""
-        if not len(rows):
-            return
-        order = np.argsort(rows.fn.astype(np.uint16), kind="stable")
-        groups = Groups(rows.fn)
-        bounds = np.cumsum(groups.counts)[:-1]
-        parts = [
-            np.split(column[order], bounds)
-            for column in (rows.flags, rows.elapsed, rows.net, rows.away)
-        ]
-        for fn, flags, elapsed, net, away in zip(groups.which.tolist(), *parts, strict=True):
-            self._add(fn, flags, elapsed, net, away)
+        for start in range(0, len(rows), BATCH):
+            self._add(Rows(rows.table[start : start + BATCH]))
 
-    def _add(
-        self,
-        fn: int,
-        flags: NDArray[np.int64],
-        elapsed: NDArray[np.int64],
-        net: NDArray[np.int64],
-        away: NDArray[np.int64],
-    ) -> None:
-        into = self.functions.get(fn)
-        if into is None:
-            into = self.functions[fn] = FunctionStatistics(self._entries[fn])
+    def _add(self, rows: Rows) -> None:
+        fn, flags, elapsed, net, away = rows.fn, rows.flags, rows.elapsed, rows.net, rows.away
         orphan = (flags & ORPHAN) != 0
         partial = orphan | ((flags & OPEN) != 0)
         outer = ((flags & INNER) == 0) & ~orphan
-        into.orphans += int(orphan.sum())
-        into.opens += int(partial.sum() - orphan.sum())
-        into.unwound += int(((flags & UNWOUND) != 0).sum())
-        into.calls += int(len(flags) - orphan.sum())
-        into.complete += int(len(flags) - partial.sum())
-        into.net += int(net.sum())
-        into.elapsed += int(elapsed[outer].sum() + net[orphan].sum())
-        into.wall += int((elapsed + away)[outer].sum() + net[orphan].sum())
-        done = ~partial
-        into.own.merge(Measure.of(net[done]))
-        into.whole.merge(Measure.of(elapsed[done]))
-        into.real.merge(Measure.of((elapsed + away)[done]))
-        into.blocked.merge(Measure.of(away[done]))
+        once = np.where(outer, elapsed, np.where(orphan, net, 0))
+        groups = Groups(fn)
+        counts: dict[str, NDArray[np.int64]] = {
+            "calls": groups.counts - groups.count(orphan),
+            "complete": groups.counts - groups.count(partial),
+            "orphans": groups.count(orphan),
+            "opens": groups.count(partial & ~orphan),
+            "unwound": groups.count((flags & UNWOUND) != 0),
+            "elapsed": groups.sum(once),
+            "net": groups.sum(net),
+            "wall": groups.sum(once + np.where(outer, away, 0)),
+        }
+        columns = [column.tolist() for column in counts.values()]
+        for number, *row in zip(groups.which.tolist(), *columns, strict=True):
+            into = self.functions.get(number)
+            if into is None:
+                into = self.functions[number] = FunctionStatistics(self._entries[number])
+            for name, value in zip(counts, row, strict=True):
+                setattr(into, name, getattr(into, name) + value)
+        if partial.any():
+            done = ~partial
+            fn, elapsed, net, away = fn[done], elapsed[done], net[done], away[done]
+            groups = Groups(fn)
+        if len(fn):
+            self._measure(groups, net, elapsed, away)
+
+    def _measure(
+        self,
+        groups: Groups,
+        net: NDArray[np.int64],
+        elapsed: NDArray[np.int64],
+        away: NDArray[np.int64],
+    ) -> None:
+        """Add the distributions of complete calls."""
+        own, whole, blocked = (
+            measures_of(groups.ordered(values), groups.starts) for values in (net, elapsed, away)
+        )
+        real = whole
+        if away.any():
+            real = measures_of(groups.ordered(elapsed + away), groups.starts)
+        for number, *measures in zip(groups.which.tolist(), own, whole, real, blocked, strict=True):
+            into = self.functions[number]
+            for mine, measure in zip(
+                (into.own, into.whole, into.real, into.blocked), measures, strict=True
+            ):
+                mine.merge(measure)
 
 
 def merge_statistics(parts: Iterable[Statistics]) -> Statistics:

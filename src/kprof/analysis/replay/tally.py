@@ -102,28 +102,38 @@ class Groups:
         The functions that occur, in ascending order.
     counts
         How often each does.
+    starts
+        Where those of each begin, function by function.
     """
 
     def __init__(self, fn: NDArray[np.int64]) -> None:
         self._order = np.argsort(fn.astype(np.uint16), kind="stable")
         ordered = fn[self._order]
-        self._starts = np.flatnonzero(np.diff(ordered, prepend=np.int64(-1)))
-        self.which = ordered[self._starts]
-        self.counts = np.diff(self._starts, append=np.int64(len(fn)))
+        self.starts = np.flatnonzero(np.diff(ordered, prepend=np.int64(-1)))
+        self.which = ordered[self.starts]
+        self.counts = np.diff(self.starts, append=np.int64(len(fn)))
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum of the values of each function of `which`."""
-        result: NDArray[np.int64] = np.add.reduceat(values[self._order], self._starts)
+        result: NDArray[np.int64] = np.add.reduceat(values[self._order], self.starts)
         return result
+
+    def ordered(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The values function by function, as `starts` divides them."""
+        return values[self._order]
+
+    def count(self, which: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many of each there are."""
+        return self.sum(which.astype(np.int64))
 
     def min(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The least value of each."""
-        result: NDArray[np.int64] = np.minimum.reduceat(values[self._order], self._starts)
+        result: NDArray[np.int64] = np.minimum.reduceat(values[self._order], self.starts)
         return result
 
     def max(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The largest value of each."""
-        result: NDArray[np.int64] = np.maximum.reduceat(values[self._order], self._starts)
+        result: NDArray[np.int64] = np.maximum.reduceat(values[self._order], self.starts)
         return result
 
 
