@@ -44,10 +44,26 @@ def _noise(seed: int, events: int, wide: bool = False) -> Capture:
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_summary_is_the_same(wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kprof.analysis.stream._CHUNK", 999)
+    monkeypatch.setattr("kprof.analysis.replay.decoding._PART", 999)
     for seed in range(6):
         capture = _noise(seed, 20_000, wide)
         assert summarise(capture, NAMES, fast=True) == summarise(capture, NAMES, fast=False)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("switch", [8, 10, 11, 12, 13])
+def test_a_first_switch_behind_the_sample_is_found(
+    wide: bool, switch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kprof.analysis.replay.survey.SAMPLE", 64)
+    monkeypatch.setattr("kprof.analysis.replay.decoding._SCANNED", 100)
+    tags = [2, 3] * 500 + [switch] + [4, 5, 8, 9, 10, 11] * 20
+    times = [7 * event for event in range(len(tags))]
+    capture = Capture.from_events(times, tags, CaptureInfo(unwrapped=wide))
+    plain, quick = (timeline(capture, NAMES, fast=fast) for fast in (False, True))
+    assert plain.ledger == quick.ledger
+    assert plain.first == quick.first == (0 if switch in (10, 13) else 1)
+    assert summarise(capture, NAMES, fast=True) == summarise(capture, NAMES, fast=False)
 
 
 def test_the_calls_are_the_same() -> None:
