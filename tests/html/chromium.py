@@ -26,7 +26,7 @@ OPTIONS = [
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--lang=en",
 ]
-GUTTER, ROW = 86, 17
+ROW = 17
 READY = "return document.documentElement.dataset.ready"
 
 
@@ -126,19 +126,39 @@ class Page:
         data = self.run("return {...document.getElementById('timeline').dataset}")
         return float(data["start"]), float(data["end"])
 
+    def lane(self, context: int) -> list[int]:
+        """Its context, where its rows begin, and how many of how many are shown."""
+        lanes = json.loads(self.run("return document.getElementById('timeline').dataset.lanes"))
+        return next(lane for lane in lanes if lane[0] == context)
+
+    def fold(self, context: int) -> None:
+        """Click on the name of a lane."""
+        top = self.lane(context)[1]
+        self.run("document.getElementById('lane-scroll').scrollTop = arguments[0] - 60", top)
+        self.frame()
+        scroll = self.run("return document.getElementById('timeline').dataset.scroll")
+        self.pointer(30, top - float(scroll) + ROW / 2).click().perform()
+        self.frame()
+
     def place(self, context: int, level: int, time: float) -> tuple[float, float]:
         """Where a time at a level of a context is drawn, from the canvas's corner."""
         script = "return {...document.getElementById('timeline').dataset}"
-        top = dict(json.loads(self.run(script)["lanes"]))[context] + ROW * level
+        lane = self.lane(context)
+        if level >= lane[2]:
+            self.fold(context)
+            lane = self.lane(context)
+        top = lane[1] + ROW * level
         self.run("document.getElementById('lane-scroll').scrollTop = arguments[0] - 60", top)
         self.wait(
             "return document.getElementById('timeline').dataset.scroll =="
             " document.getElementById('lane-scroll').scrollTop"
         )
         start, end = self.window()
-        top -= float(self.run(script)["scroll"])
+        data = self.run(script)
+        top -= float(data["scroll"])
+        gutter = float(data["gutter"])
         width = float(self.run("return document.getElementById('timeline').clientWidth"))
-        x = GUTTER + (time - start) * (width - GUTTER) / (end - start)
+        x = gutter + (time - start) * (width - gutter) / (end - start)
         return x, top + ROW / 2
 
     def pointer(self, x: float, y: float) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ from tests.analysis import kernel_sim
 from tests.html.chromium import Page, chromium
 
 from kprof.analysis import summarise, timeline
-from kprof.analysis.replay.codes import MARK_INLINE, OPEN, ORPHAN
+from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE, OPEN, ORPHAN
 from kprof.capture import Capture
 from kprof.names import parse_names
 from kprof.report.html.build import html_parts
 from kprof.report.request import Request
+from kprof.report.shown import shown
 
 EVIL = "</script><img onerror=alert(1) src=x>"
 NAMES = parse_names(kernel_sim.name_text("pair").replace("f3/", EVIL + "/"))
@@ -152,7 +155,10 @@ def test_keys_zoom_to_a_microsecond_and_back(page: Page, run: Any) -> None:
 def test_dragging_pans_and_the_axis_chooses_a_window(page: Page) -> None:
     page.keys("#timeline", *"www")
     left, right = page.window()
-    page.pointer(700, 60).click_and_hold().move_by_offset(-200, 0).release().perform()
+    from selenium.webdriver.common.keys import Keys
+
+    drag = page.pointer(700, 60).key_down(Keys.SHIFT).click_and_hold().move_by_offset(-200, 0)
+    drag.release().key_up(Keys.SHIFT).perform()
     start, end = page.window()
     assert end - start == pytest.approx(right - left)
     assert start > left
@@ -160,19 +166,148 @@ def test_dragging_pans_and_the_axis_chooses_a_window(page: Page) -> None:
     assert page.window()[1] - page.window()[0] < (end - start) / 4
 
 
-def test_the_worst_call_is_a_click_away(page: Page, run: Any) -> None:
+def clipped(line: Any, start: int, end: int) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """By function: its net time from `start` to `end`, and the net times of calls that begin in it.
+
+    Event by event: what is on top of the running context's calls has the time.
+    """
+    calls, marks = line.calls, line.marks
+    switch = marks.kind != MARK_INLINE
+    runs = np.where(marks.kind == MARK_IN, marks.context, 0)[switch]
+    begun = np.concatenate([[0], marks.time[switch], [line.ledger.elapsed]])
+    context = np.concatenate([[line.first], runs])
+    net = Counter()
+    for row in range(len(calls)):
+        inside = np.flatnonzero(calls.parent == row)
+        spans = [(int(calls.entry[row]), int(calls.exit[row]), 1)]
+        spans += [(int(calls.entry[c]), int(calls.exit[c]), -1) for c in inside]
+        for first, last, sign in spans:
+            for at in np.flatnonzero(context == calls.context[row]):
+                low = max(first, start, int(begun[at]))
+                high = min(last, end, int(begun[at + 1]))
+                net[line.functions[calls.function[row]].name] += sign * max(0, high - low)
+    here = (calls.entry >= start) & (calls.entry <= end) & (calls.flags & (OPEN | ORPHAN) == 0)
+    own: dict[str, list[int]] = {}
+    for row in np.flatnonzero(here).tolist():
+        own.setdefault(line.functions[calls.function[row]].name, []).append(int(calls.net[row]))
+    return net, own
+
+
+@pytest.mark.parametrize("seed", [4, 7])
+def test_a_dragged_range_is_what_all_figures_are_of(
+    browser: Any, tmp_path: Path, seed: int
+) -> None:
+    capture, path = simulated(seed, 300), tmp_path / "range.html"
+    path.write_text("".join(html_parts(capture, NAMES)), "ascii")
+    page, line = Page(browser, path), timeline(capture, NAMES)
+    calls, whole = line.calls, page.column("net")
+    # Edges that snap to those of calls, at a level where they lie far apart.
+    plain = np.flatnonzero((calls.flags & (ORPHAN | OPEN)) == 0)
+    first = int(plain[len(plain) // 3])
+    last = int(plain[np.flatnonzero(calls.entry[plain] > calls.exit[first] + 300)[0]])
+    show(page, float(calls.entry[first]), float(calls.exit[last]))
+    x0, y0 = page.place(int(calls.context[first]), int(calls.depth[first]), calls.entry[first])
+    x1, _ = page.place(int(calls.context[last]), int(calls.depth[last]), calls.exit[last])
+    x0, y0 = page.place(int(calls.context[first]), int(calls.depth[first]), calls.entry[first])
+    right = float(page.run("return document.getElementById('timeline').clientWidth")) - 20
+    assert 132 < x0 < right
+    drag = page.pointer(x0, y0).click_and_hold().move_by_offset(round(min(x1, right) - x0), 0)
+    drag.release().perform()
+    page.frame()
+    start, end = map(
+        int, page.run("return document.getElementById('timeline').dataset.range").split()
+    )
+    assert start == calls.entry[first] or start in calls.exit  # it has snapped to an edge
+    net, own = clipped(line, start, end)
+    found = dict(zip(page.column("name"), numbers(page.column("net")), strict=True))
+    assert {name: ticks for name, ticks in found.items() if ticks} == {
+        name: ticks for name, ticks in net.items() if ticks
+    }
+    counts = dict(zip(page.column("name"), numbers(page.column("count")), strict=True))
+    began = (calls.entry >= start) & (calls.entry <= end) & (calls.flags & ORPHAN == 0)
+    names = [line.functions[f].name for f in calls.function[began]]
+    assert {name: n for name, n in counts.items() if n} == dict(Counter(names))
+    # As -r has them: the calls that began in the range.
+    request = Request(span=f"{start}us~{end}us")
+    text = {row.entry.name: row for row in shown(capture, NAMES, None, request).summary.functions}
+    for name, times in own.items():
+        assert (text[name].max, text[name].min) == (max(times), min(times))
+        at = page.column("name").index(name)
+        assert numbers([page.column(key)[at] for key in ("max", "min", "avg")]) == [
+            max(times),
+            min(times),
+            text[name].avg,
+        ]
+    # The flame graph's root is all net time of the range, and it adds up with idle time.
+    root = page.run("return document.querySelector('#flame g').__data__.data.value")
+    assert root == sum(net.values())
+    parts = dict(re.findall(r"(functions|unattributed|idle) ([\d.]+)%", page.text("#range-text")))
+    assert sum(map(float, parts.values())) == pytest.approx(100, abs=0.02)
+    page.click("#range-bar [data-do=clear-range]")
+    assert page.column("net") == whole
+    assert page.console() == []
+
+
+def test_the_whole_run_as_a_range_has_the_figures_of_the_run(page: Page, run: Any) -> None:
+    figures = [page.column(key) for key in ("elapsed", "net", "count", "max", "avg", "min")]
+    page.keys("#timeline", "0")
+    page.pointer(200, 60).perform()
+    page.run(DRAG_ALL)
+    page.frame()
+    ledger = run[2].ledger
+    start, end = page.run("return document.getElementById('timeline').dataset.range.split(' ')")
+    assert (int(start), int(end)) == (0, ledger.elapsed)
+    assert [page.column(key) for key in ("elapsed", "net", "count", "max", "avg", "min")] == figures
+    text = page.text("#range-text")
+    for name, ticks in (("idle", ledger.idle), ("unattributed", ledger.unattributed)):
+        assert f"{name} {100 * ticks / ledger.elapsed:.2f}%" in text or not ticks
+
+
+DRAG_ALL = """
+const canvas = document.getElementById("timeline"), box = canvas.getBoundingClientRect();
+const send = (type, x) => canvas.dispatchEvent(new PointerEvent(type, {
+  pointerId: 1, clientX: box.left + x, clientY: box.top + box.height - 2, bubbles: true }));
+canvas.setPointerCapture = () => {};
+send("pointerdown", Number(canvas.dataset.gutter) + 300);
+send("pointermove", box.width + 40);
+send("pointerup", box.width + 40);
+const grip = box.left + Number(canvas.dataset.gutter) + 300;
+send("pointerdown", Number(canvas.dataset.gutter) + 300);
+send("pointermove", Number(canvas.dataset.gutter) + 40);
+send("pointermove", 0);
+send("pointerup", 0);
+"""
+
+
+def test_the_calls_of_a_chosen_function_are_marked(page: Page, run: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
     lines, calls = run[1], run[1].calls
-    name = page.column("name")[0]
-    page.click("#table tr.row")
-    mine = [row for row, f in enumerate(calls.function) if lines.functions[f].name == name]
-    whole = [row for row in mine if not calls.flags[row] & (OPEN | ORPHAN)]
-    worst = max(whole, key=lambda row: (calls.elapsed[row], -row))
-    page.click("#worst button")
-    left, right = page.window()
-    assert left < calls.entry[worst] <= calls.exit[worst] < right
-    assert f"{calls.elapsed[worst]} us" in page.text("#call-card .facts").replace("\u202f", "")
-    figures = numbers([page.text("#function-figures div").removeprefix("calls")])
-    assert figures[0] == sum(1 for row in mine if not calls.flags[row] & ORPHAN)
+    assert page.run("return document.getElementById('timeline').dataset.marked") in (None, "")
+    name = page.column("name")[2]
+    number = [entry.name for entry in lines.functions].index(name)
+    before = picture(page)
+    page.click("#table tr.row:nth-child(4)")
+    assert page.text("#function-name") == name
+    marked = int(page.run("return document.getElementById('timeline').dataset.marked"))
+    assert marked == (calls.function == number).sum()
+    assert picture(page) != before  # the others dim
+    page.keys("body", "/")
+    page.keys("", "irq")
+    page.frame()
+    irqs = [i for i, entry in enumerate(lines.functions) if "irq" in entry.name]
+    marked = int(page.run("return document.getElementById('timeline').dataset.marked"))
+    assert marked == np.isin(calls.function, irqs).sum()
+    page.keys("#search", Keys.ESCAPE)
+    page.keys("#timeline", Keys.ESCAPE)
+    assert page.run("return document.getElementById('timeline').dataset.marked") == ""
+    assert picture(page) == before
+
+
+def picture(page: Page) -> str:
+    """The picture of the timeline."""
+    page.frame()
+    return str(page.run("return document.getElementById('timeline').toDataURL()"))
 
 
 def test_inline_triggers_are_marks_with_their_names(page: Page, run: Any) -> None:

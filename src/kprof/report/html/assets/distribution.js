@@ -27,7 +27,7 @@ function buckets(values) {
 // The complete calls of a function, the lowest value first; the last is the worst, of equals the first.
 function ranked(fn, metric) {
   const value = calls[metric];
-  const rows_ = callsOf(fn).filter((i) => !(calls.flags[i] & (OPEN | ORPHAN)));
+  const rows_ = callsInRange(fn).filter((i) => !(calls.flags[i] & (OPEN | ORPHAN)));
   return Array.from(rows_).sort((a, b) => value[a] - value[b] || b - a);
 }
 
@@ -39,7 +39,7 @@ function drawDistribution(order, metric) {
   if (plot) plot.destroy();
   plot = null;
   if (!order.length) {
-    box.textContent = "No complete call in this capture.";
+    box.textContent = range.on ? "No complete call began in the range." : "No complete call in this capture.";
     return;
   }
   box.replaceChildren();

@@ -55,8 +55,14 @@ function percent(part, whole) {
 
 const fnName = (fn) => D.functions[fn].name;
 
+// The tasks by their marks' names, else by the lowest call of the most time that was seen.
+const lowestOf = new Map();
+const taskName = (context) => D.tasks[context] ?? lowestOf.get(context) ?? "";
+
 function contextName(context) {
-  return context === 0 ? "system" : D.tasks[context] ?? "task " + context;
+  if (context === 0) return "system";
+  const name = taskName(context);
+  return `task ${context}${name ? ` (${name})` : ""}`;
 }
 
 // A row of exclusive choices that arrows move through.

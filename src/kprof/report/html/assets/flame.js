@@ -35,16 +35,17 @@ function setUpFlame() {
     width = now;
   }).observe($("flame"));
   when("theme", drawFlame);
+  when("range", drawFlame);
 }
 
 function flameRoot() {
   if (!flame.trees.now) flame.trees = { now: pathTree("tree"), before: D.before ? pathTree("before") : null };
   const net = flame.value.endsWith("net");
   const shape = net ? netTree : elapsedTree;
-  const root = shape(flame.trees.now, flame.apart);
+  const root = shape(range.on ? rangeTree(range.from, range.to) : flame.trees.now, flame.apart);
   let gone = [];
   if (flame.value.startsWith("difference")) {
-    gone = compareTrees(root, shape(flame.trees.before, flame.apart), D.ledger.run, D.before.ledger.run);
+    gone = compareTrees(root, shape(flame.trees.before, flame.apart), ledger.run, D.before.ledger.run);
     flame.extreme = 1e-9;
     const todo = [...root.children];
     while (todo.length) {
@@ -89,7 +90,7 @@ function drawFlame() {
   flame.root = select("#flame").datum();
   flame.here = null;
   searchFlame();
-  const left = flame.trees.now.leftOut;
+  const left = range.on ? 0 : flame.trees.now.leftOut;
   const runs = D.before ? (flame.value.startsWith("difference")
     ? "Red frames have a larger share of the run time than before, blue ones a smaller." : "") : "";
   const lost = gone.slice(0, 6).map(({ path, under, was }) =>
@@ -100,7 +101,7 @@ function drawFlame() {
 
 function flameText(node) {
   const name = node.fn < 0 ? "all" : fnName(node.fn);
-  const lines = [name, `${span(node.value)}, ${percent(node.value, D.ledger.run)} of the run time`];
+  const lines = [name, `${span(node.value)}, ${percent(node.value, ledger.run)} of the run time`];
   if (flame.value === "elapsed" || flame.value === "difference") {
     if (node.fn >= 0) lines.push(`net ${span(node.own)}, ${node.calls} ${node.calls === 1 ? "call" : "calls"}`);
   }

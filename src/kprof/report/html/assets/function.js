@@ -7,6 +7,7 @@ let order = [];
 function setUpFunction() {
   choice($("metric"), METRICS, metric, (value) => { metric = value; drawFunction(); });
   when("fn", drawFunction);
+  when("range", drawFunction);
   when("theme", drawFunction);
   when("call", drawCall);
   new ResizeObserver(() => { if (plot) plot.setSize({ width: Math.max(240, $("distribution").clientWidth), height: 150 }); }).observe($("distribution"));
@@ -60,7 +61,7 @@ function edgesOf(fn) {
     edge.elapsed += elapsed;
     map.set(key, edge);
   };
-  for (const i of callsOf(fn)) {
+  for (const i of callsInRange(fn)) {
     if (calls.flags[i] & ORPHAN) continue;
     const up = calls.parent[i];
     add(callers, up >= 0 ? calls.fn[up] : -1, calls.elapsed[i]);

@@ -6,6 +6,7 @@ const KEYS = [
   ["arrows, a d", "timeline: pan; with a call selected up and down: its caller, its first call", null],
   ["+ - w s", "timeline: zoom; 0 shows the whole run", null],
   [", .", "timeline: the call before, after, at the same level", null],
+  ["[ ]", "timeline: the range begins, ends at the selected call, or at the pointer; Escape clears it", null],
   ["n p", "next, previous call of the selected function", null],
   ["x", "the worst call of the selected function", worstCall],
   ["Enter", "functions: its worst call; flame graph: zoom; timeline: zoom to the call", null],
@@ -44,6 +45,6 @@ function setUpKeys() {
   $("help-about").textContent = "Drawn with d3-flame-graph and uPlot; their licences are in this file.";
   $("help-button").addEventListener("click", () => $("help").showModal());
   $("theme-button").addEventListener("click", flipTheme);
-  const buttons = { "zoom-in": () => timeline.zoom(0.5), "zoom-out": () => timeline.zoom(2), "zoom-all": () => timeline.show(0, timeline.all), "flame-all": resetFlame };
+  const buttons = { "zoom-in": () => timeline.zoom(0.5), "zoom-out": () => timeline.zoom(2), "zoom-all": () => timeline.show(0, timeline.all), "zoom-range": () => timeline.show(range.from, range.to), "clear-range": clearRange, "flame-all": resetFlame };
   for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", buttons[button.dataset.do]);
 }

@@ -9,14 +9,16 @@ async function main() {
   drawHeader();
   setUpSource();
   setUpTimeline();
+  setUpRange();
   setUpTable();
   setUpFunction();
   setUpFlame();
+  setUpMarks();
   setUpKeys();
   drawFlame();
   when("theme", drawRows);
   when("theme", drawCall);
-  if (table.rows.length) selectFunction(table.rows[0].fn);
+  if (table.rows.length) selectFunction(table.rows[0].fn, true);
   document.documentElement.dataset.ready = String(Math.round(performance.now() - before));
 }
 

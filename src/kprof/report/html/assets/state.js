@@ -1,28 +1,27 @@
-// What is selected, and who wants to know: a function, a call, the theme.
-const state = { fn: -1, call: -1 };
-const listeners = { fn: [], call: [], theme: [] };
+// What is selected, and who wants to know: a function (`chosen`: by somebody), a call, a range of
+// time, what is marked, what is searched, the theme.
+const state = { fn: -1, call: -1, chosen: false };
+const listeners = { fn: [], call: [], range: [], marked: [], search: [], theme: [] };
 const when = (what, then) => listeners[what].push(then);
 const tell = (what) => listeners[what].forEach((then) => then());
 
-function selectFunction(fn) {
-  if (fn === state.fn) return;
+function selectFunction(fn, first) {
+  if (fn === state.fn && state.chosen) return;
   state.fn = fn;
+  state.chosen = !first;
   tell("fn");
 }
 
 // Select a call and its function; `show` moves the timeline to it.
 function selectCall(call, show) {
   state.call = call;
-  if (call >= 0 && calls.fn[call] !== state.fn) {
-    state.fn = calls.fn[call];
-    tell("fn");
-  }
+  if (call >= 0) selectFunction(calls.fn[call]);
   tell("call");
   if (show && call >= 0) timeline.showCall(call);
 }
 
 // The figures of each function, by its number, and the rows of its calls in order of entry.
-const figures = [];
+let figures = [];
 let callRows = null;
 let callStarts = null;
 
@@ -58,16 +57,18 @@ function childrenOf(call) {
 
 // A colour a function: hues of the golden angle in the order of net time, so that neighbours in the
 // table differ most; the same in every part of the page.
-const palette = [];
+const palette = [], shades = [];
 function shapePalette() {
   const order = D.figures.slice().sort((a, b) => b[3] - a[3]).map((row) => row[0]);
-  D.functions.forEach((_, fn) => { if (!figures[fn]) order.push(fn); });
+  const known = new Set(order);
+  D.functions.forEach((_, fn) => { if (!known.has(fn)) order.push(fn); });
   const dark = document.documentElement.dataset.theme === "dark";
   order.forEach((fn, rank) => {
     const hue = (40 + rank * 137.508) % 360;
     const chroma = rank < 12 ? 0.1 : rank < 26 ? 0.065 : 0.035;
     const light = dark ? 0.47 + 0.05 * (rank % 3) : 0.8 + 0.035 * (rank % 3);
     palette[fn] = plainColour(`oklch(${light} ${chroma} ${hue})`);
+    shades[fn] = parseInt(palette[fn].slice(1), 16);
   });
 }
 

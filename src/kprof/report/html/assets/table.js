@@ -10,8 +10,8 @@ const tableColumns = [
   ["max", "max", (f) => f.max, (f) => figure(f.max), "Longest net time of one call, us"],
   ["avg", "avg", (f) => f.avg, (f) => figure(f.avg), "Average net time of a call, us"],
   ["min", "min", (f) => f.min, (f) => figure(f.min), "Shortest net time of one call, us"],
-  ["real", "% real", (f) => f.net, (f) => percent(f.net, D.ledger.elapsed), "Net of the elapsed time of the run"],
-  ["pct", "% net", (f) => f.net, (f) => percent(f.net, D.ledger.run), "Net of the time that was not idle"],
+  ["real", "% real", (f) => f.net, (f) => percent(f.net, ledger.elapsed), "Net of the elapsed time of the run"],
+  ["pct", "% net", (f) => f.net, (f) => percent(f.net, ledger.run), "Net of the time that was not idle"],
 ];
 const LEAST_WIDTH = 46, NAME_WIDTH = 120;
 
@@ -31,11 +31,11 @@ function setUpTable() {
   const fixed = [...head.cells].reduce((sum, cell) => sum + (parseFloat(cell.style.width) || NAME_WIDTH), 0);
   $("table").style.minWidth = fixed + "px";
   $("table-card").addEventListener("scroll", drawRows, { passive: true });
-  $("search").addEventListener("input", (event) => { table.term = event.target.value; fillTable(); });
+  $("search").addEventListener("input", (event) => { table.term = event.target.value; fillTable(); tell("search"); });
   $("search").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && table.rows.length) selectFunction(table.rows[0].fn);
     if (event.key === "Enter" || event.key === "ArrowDown") { $("table-card").focus(); event.preventDefault(); }
-    if (event.key === "Escape") { event.target.value = table.term = ""; fillTable(); $("table-card").focus(); }
+    if (event.key === "Escape") { event.target.value = table.term = ""; fillTable(); tell("search"); $("table-card").focus(); }
     event.stopPropagation();
   });
   $("table-card").addEventListener("keydown", tableKey);
@@ -44,6 +44,7 @@ function setUpTable() {
     if (row) selectFunction(Number(row.dataset.fn));
   });
   when("fn", () => { revealRow(); drawRows(); });
+  when("range", fillTable);
   new ResizeObserver(drawRows).observe($("table-card"));
   fillTable();
 }
@@ -61,7 +62,7 @@ function fillTable() {
   const all = figures.filter(Boolean);
   table.rows = all.filter((f) => !term || fnName(f.fn).toLowerCase().includes(term));
   table.rows.sort((a, b) => {
-    const x = value(a), y = value(b);
+    const x = value(a) ?? -1, y = value(b) ?? -1;
     return (x < y ? -way : x > y ? way : 0) || b.net - a.net || a.fn - b.fn;
   });
   for (const cell of $("table").tHead.rows[0].cells) {
@@ -136,7 +137,7 @@ function tableKey(event) {
 let netBefore = null;
 function deltaOf(fn) {
   if (!netBefore) netBefore = new Map(D.before.figures.map((row) => [row[0], row[3]]));
-  const now = figures[fn] ? figures[fn].net / (D.ledger.run || 1) : 0;
+  const now = figures[fn] ? figures[fn].net / (ledger.run || 1) : 0;
   return 100 * (now - (netBefore.get(fn) || 0) / (D.before.ledger.run || 1));
 }
 const signed = (value) => {

@@ -1,29 +1,48 @@
 // The timeline's window on the run: where it is, how it moves, what its keys do.
 const MIN_SPAN = 8 * D.step, SCROLLBAR = 13;
-const timeline = { start: 0, end: 1, width: 900, height: 300, scroll: 0, scale: 1, queued: false };
+const timeline = { start: 0, end: 1, width: 900, height: 300, scroll: 0, scale: 1, gutter: 132, queued: false };
 
 function setUpTimeline() {
   shapeLanes();
   readColours();
   timeline.end = timeline.all = Math.max(MIN_SPAN, D.ledger.elapsed);
-  const most = Math.max(200, Math.round(innerHeight * 0.46));
-  timeline.height = Math.min(most, AXIS + lanes.height);
-  // For scripts that drive the page: where the rows of each context begin.
-  $("timeline").dataset.lanes = JSON.stringify(lanes.map((lane) => [lane.context, AXIS + lane.y + LANE_HEAD]));
-  $("lane-scroll").hidden = AXIS + lanes.height <= timeline.height;
-  $("lane-scroll").firstElementChild.style.height = AXIS + lanes.height + "px";
+  const most = Math.max(200, Math.round(innerHeight * 0.5));
+  fitLanes(most - AXIS);
+  layOut(most);
   $("lane-scroll").addEventListener("scroll", (event) => { timeline.scroll = event.target.scrollTop; redraw(); }, { passive: true });
   new ResizeObserver(([entry]) => {
     const width = Math.floor(entry.contentRect.width) - ($("lane-scroll").hidden ? 0 : SCROLLBAR);
     if (width === timeline.width && timeline.overview) return;
     timeline.width = width;
+    timeline.gutter = width < 640 ? 76 : 132;
     drawOverview();
     redraw();
   }).observe($("timeline-card"));
   when("theme", () => { readColours(); drawOverview(); redraw(); });
   when("call", redraw);
+  when("marked", redraw);
+  when("range", redraw);
   $("timeline").addEventListener("keydown", timelineKey);
   setUpPointer();
+}
+
+// Place the lanes anew; the canvas is at most as high as `most`.
+function layOut(most) {
+  timeline.most = most ?? timeline.most;
+  placeLanes();
+  timeline.height = Math.min(timeline.most, AXIS + lanes.height);
+  timeline.scroll = Math.max(0, Math.min(timeline.scroll, AXIS + lanes.height - timeline.height));
+  // For scripts that drive the page: where the rows of each context begin.
+  $("timeline").dataset.lanes = JSON.stringify(lanes.order.map((lane) => [lane.context, AXIS + lane.y + LANE_HEAD, lane.shown, lane.levels]));
+  $("lane-scroll").hidden = AXIS + lanes.height <= timeline.height;
+  $("lane-scroll").firstElementChild.style.height = AXIS + lanes.height + "px";
+  redraw();
+}
+
+// Show all rows of a lane, or one.
+function foldLane(lane) {
+  lane.shown = lane.shown < lane.levels ? lane.levels : 1;
+  layOut();
 }
 
 // Draw once in the next frame, however often it is asked for.
@@ -33,8 +52,8 @@ function redraw() {
   requestAnimationFrame(() => {
     timeline.queued = false;
     drawTimeline();
-    const { start, end, scroll } = timeline;
-    Object.assign($("timeline").dataset, { start, end, scroll });
+    const { start, end, scroll, gutter } = timeline;
+    Object.assign($("timeline").dataset, { start, end, scroll, gutter, range: range.on ? `${range.from} ${range.to}` : "" });
     $("window-text").textContent = `${stamp(Math.max(0, start))} to ${stamp(end)}, ${span(end - start)}`;
   });
 }
@@ -66,13 +85,18 @@ timeline.pan = (part) => {
 };
 
 // Of the window as it is now, drawn or not: several wheel steps may come between two frames.
-timeline.timeAt = (x) => timeline.start + ((x - GUTTER) * (timeline.end - timeline.start)) / (timeline.width - GUTTER);
+timeline.timeAt = (x) => timeline.start + ((x - timeline.gutter) * (timeline.end - timeline.start)) / (timeline.width - timeline.gutter);
 
 // Bring a call into sight, with some of what is around it.
 timeline.showCall = (i) => {
   const wide = Math.max(calls.wall[i], 1);
   timeline.show(calls.entry[i] - wide * 0.6, calls.exit[i] + wide * 0.6);
   const lane = lanes.of.get(calls.context[i]);
+  if (lane.hidden || calls.level[i] >= lane.shown) {
+    lane.hidden = false;
+    lane.shown = Math.max(lane.shown, calls.level[i] + 1);
+    layOut();
+  }
   timeline.scrollTo(lane.y + LANE_HEAD + calls.level[i] * ROW);
   $("timeline-section").scrollIntoView({ block: "nearest" });
 };
@@ -95,7 +119,8 @@ const timelineKeys = {
   ArrowUp: () => moveCall("parent"), ArrowDown: () => moveCall("child"),
   ",": () => moveCall("before"), ".": () => moveCall("after"),
   Enter: () => (state.call < 0 ? firstInSight() : timeline.showCall(state.call)),
-  Escape: () => selectCall(-1),
+  "[": () => setEdge("from"), "]": () => setEdge("to"),
+  Escape: () => (state.call >= 0 ? selectCall(-1) : range.on ? clearRange() : clearMarks()),
 };
 
 function timelineKey(event) {
@@ -115,10 +140,10 @@ function moveCall(where) {
   if (where === "parent") next = calls.parent[i];
   else if (where === "child") next = childrenOf(i)[0] ?? -1;
   else {
-    const row = lanes.of.get(calls.context[i]).row + calls.level[i];
-    let k = firstWhere(rows.start[row], rows.start[row + 1], (at) => rows.call[at] >= i);
+    const row = rowOfCall(i);
+    let k = firstWhere(everyCall.start[row], everyCall.start[row + 1], (at) => everyCall.call[at] >= i);
     k += where === "before" ? -1 : 1;
-    if (k >= rows.start[row] && k < rows.start[row + 1]) next = rows.call[k];
+    if (k >= everyCall.start[row] && k < everyCall.start[row + 1]) next = everyCall.call[k];
   }
   if (next < 0) return undefined;
   selectCall(next);
@@ -128,8 +153,8 @@ function moveCall(where) {
 }
 
 function firstInSight() {
-  for (const lane of lanes) {
-    const i = rows.call[firstInRow(lane.row, timeline.start)];
+  for (const lane of lanes.order) {
+    const i = everyCall.call[firstInRow(everyCall, lane.row, timeline.start)];
     if (lane.context >= 0 && i !== undefined && calls.entry[i] < timeline.end) return selectCall(i);
   }
   return undefined;
