@@ -3,7 +3,8 @@
     python -m benchmarks.instrument [FOLDER ...]
 
 FOLDER holds C sources that gcc compiles without options; without one, the projects that
-tools/fetch-real-code.py has fetched are used, else the sources of this repository's examples.
+tools/fetch-real-code.py has fetched are used, else the examples of this repository; source
+mode takes up to 100,000 lines of them.
 Times are those of the processor, children and the compile server included, the least of a few runs:
 other work on the machine changes little.
 """
@@ -22,10 +23,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.realcode import projects
+
 REAL = Path(os.environ.get("KPROF_REALCODE", Path.home() / ".cache/kprof/realcode"))
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 5
 MOST_FILES = 12
+MOST_LINES = 100_000
 SERVERS = Path("/nonexistent")
 LAUNCHER = """\
 #!{}
@@ -168,14 +172,26 @@ def compiler_mode(files: Sequence[tuple[Path, list[str]]]) -> None:
         )
 
 
-def source_mode(files: Sequence[tuple[Path, list[str]]]) -> None:
+def project_sources() -> list[tuple[Path, list[str], str]]:
+    """Return up to 100,000 lines of the fetched projects: files, their options, and folders."""
+    found: dict[Path, tuple[Path, list[str], str]] = {}
+    lines = 0
+    for name in ("nethack", "lua", "zlib"):
+        for unit in projects.units(name) if not projects.missing(name) else ():
+            if unit.path.suffix == ".c" and unit.path not in found and lines < MOST_LINES:
+                found[unit.path] = unit.path, list(unit.options), unit.cwd
+                lines += unit.path.read_bytes().count(b"\n")
+    return list(found.values())
+
+
+def source_mode(files: Sequence[tuple[Path, list[str], str]]) -> None:
     """A first and a second run over all files beside `gcc -O2 -c`; parsers of the same files."""
-    texts = [(str(path), path.read_bytes()) for path, _ in files]
+    texts = [(str(path), path.read_bytes()) for path, _, _ in files]
     lines = sum(data.count(b"\n") for _, data in texts)
     with tempfile.TemporaryDirectory() as scratch:
         database = [
-            {"directory": str(path.parent), "arguments": ["gcc", *options], "file": path.name}
-            for path, options in files
+            {"directory": folder, "arguments": ["gcc", *options], "file": str(path)}
+            for path, options, folder in files
         ]
         Path(scratch, "db.json").write_text(json.dumps(database))
         command = [sys.executable, "-m", "kprof", "instrument", *(path for path, _ in texts)]
@@ -187,9 +203,9 @@ def source_mode(files: Sequence[tuple[Path, list[str]]]) -> None:
             subprocess.run(command, check=True, capture_output=True, env=environment)
 
         def compiler() -> None:
-            for path, options in files:
-                gcc = ["gcc", "-O2", "-w", "-c", *options, path.name, "-o", f"{scratch}/x.o"]
-                subprocess.run(gcc, cwd=path.parent, check=True)
+            for path, options, folder in files:
+                gcc = ["gcc", "-O2", "-w", "-c", *options, str(path), "-o", f"{scratch}/x.o"]
+                subprocess.run(gcc, cwd=folder, check=True)
 
         plain, first, second = seconds(compiler, 1), seconds(ours, 1), seconds(ours, 2)
     print(
@@ -243,7 +259,8 @@ def main() -> None:
     """Run all of it."""
     files = sources(sys.argv[1:])
     compiler_mode(files)
-    source_mode(files)
+    own = [(path, options, str(path.parent)) for path, options in files]
+    source_mode(own if sys.argv[1:] else project_sources() or own)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ _ENTRY = re.compile(
     r"[^{]*\{\s*(?:void \w+ = <<< error >>>;\s*|[\w *]+(?:\[\d+\])?;\s*|\{\s*)*"
     r"(?:((?:const )?char kprof_\d+) = TARGET_EXPR <[^,]*, \{\s*)?kprof_event \((\d+)\);"
 )
-_EXIT = (
-    r"finally\s+\{{\s+kprof_x{1} \(&kprof_{0}\);\s+\}}\s+\}}\s+"
-    r"(?:(?:__builtin_va_end \([^;]*\);\s+|return;\s+)?\}}\s+)?(?:return 0;\s+)?\Z"
+_EXIT = re.compile(
+    r"finally\s+\{\s+kprof_x(\d+) \(&kprof_(\d+)\);\s+\}\s+\}\s+"
+    r"(?:(?:__builtin_va_end \([^;]*\);\s+|return;\s+)?\}\s+)?(?:return 0;\s+)?\Z"
 )
 _GIMPLE = re.compile(r"^((?:__attribute__\(\([^\n]*\n)+)([^\n]*)\n\{", re.MULTILINE)
 _WARNING = re.compile(r"^(.*?):(\d+):(?:\d+:)? (warning|error): (.*)$", re.MULTILINE)
@@ -190,8 +190,11 @@ def triggered(dump: Path) -> list[tuple[str, int | None]]:
             continue
         entry = _ENTRY.match(body)
         tag = int(entry[2]) if entry else None
-        if entry and entry[1] and not re.search(_EXIT.format(tag, tag + 1), body):
-            tag = None
+        if entry and entry[1]:
+            # The exit of what is around all of the body is the last.
+            out = _EXIT.match(body, max(0, body.rfind("finally")))
+            if not out or (int(out[1]), int(out[2])) != (int(entry[2]) + 1, int(entry[2])):
+                tag = None
         found.append((name, tag))
     return found
 

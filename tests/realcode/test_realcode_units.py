@@ -25,8 +25,9 @@ FEW = {
     "lua": ("lvm.c", "lgc.c", "lparser.c"),
     "cjson": ("cJSON.c", "cJSON_Utils.c"),
 }
-# Of all functions, in per cent; the issue of each that is missing is printed by kprof.
-WANTED = {"cc": 99.99, "source": 99.9}
+# Of all functions, in per cent; the issue of each that is missing is printed by kprof. NetHack has
+# four that macros make altogether.
+WANTED = {"cc": 99.99, "source": 99.8}
 
 
 def _units(name: str, mode: str, files: tuple[str, ...] = ()) -> list[Verdict]:
