@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kprof.analysis.replay.tags import TagTable
 from kprof.names import read_names
 
 SOURCE = "int f(int a)\n{\n    return a;\n}\n"
@@ -225,6 +226,45 @@ def test_header_for_inline_triggers(folder: Path) -> None:
         subprocess.run([*check, "-DKPROF", "-o", "on.s"], cwd=folder, check=True)
         assert "kprof" not in (folder / "off.s").read_text()
         assert len(re.findall(r"call\s+kprof_event", (folder / "on.s").read_text())) == 2
+
+
+@needs_gcc
+def test_task_marks_of_the_header_are_what_the_analysis_reads(folder: Path) -> None:
+    (folder / "p.c").write_text(
+        '#include <stdio.h>\n#include "p.h"\n'
+        'void kprof_event(unsigned tag) { printf("%u\\n", tag); }\n'
+        "int main(void) { int n; for (n = -1; n < 6; n++) PROFILE_TASK(proc, n); return 0; }\n"
+    )
+    (folder / "k.names").write_text("proc/4096@4\n")
+    options = ["-o", "out", "--names", "k.names", "--header", "p.h", "--cc", "none", "--only", "f"]
+    assert kprof(folder, "p.c", *options, "--target", "soft").returncode == 0
+    strict = ["-Wall", "-Wextra", "-pedantic", "-std=c89", "-Werror"]
+    for flags, expected in (("-DKPROF", [4096, 4097, 4098, 4099]), ("-UKPROF", [])):
+        subprocess.run(["gcc", *strict, flags, "-o", "p", "p.c"], cwd=folder, check=True)
+        done = subprocess.run(["./p"], cwd=folder, check=True, capture_output=True, text=True)
+        assert [int(tag) for tag in done.stdout.split()] == expected
+        table = TagTable.of(read_names(folder / "k.names"))
+        assert all(tag in table.task_names for tag in expected)
+
+
+@pytest.mark.parametrize(
+    ("more", "address"), [([], 4096), (["--base", "0x8000"], 36864), (["--shift", "1"], 8192)]
+)
+def test_task_marks_read_the_eprom_where_their_tags_are(
+    folder: Path, more: list[str], address: int
+) -> None:
+    compiler = shutil.which("m68k-linux-gnu-gcc")
+    if compiler is None:
+        pytest.skip("no m68k-linux-gnu-gcc")
+    (folder / "p.c").write_text('#include "p.h"\nvoid f(void) { PROFILE_TASK(proc, 3); }\n')
+    (folder / "k.names").write_text("proc/4096@4\n")
+    options = ["-o", "out", "--names", "k.names", "--header", "p.h", "--cc", "none"]
+    assert kprof(folder, "p.c", *options, "--target", "m68k", *more).returncode == 0
+    command = [compiler, "-O2", "-Wall", "-Werror", "-DKPROF", "-S", "-o", "-", "p.c"]
+    text = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    read = re.findall(r"(?:tst|move)\.b (\d+)", text)
+    shift = 1 if "--shift" in more else 0
+    assert read == [str(address + (3 << shift))]
 
 
 @needs_gcc

@@ -1,8 +1,9 @@
-"""The header with ``PROFILE(name)``, for inline triggers: generated from the name file.
+"""The header with ``PROFILE(name)`` and ``PROFILE_TASK(name, n)``: generated from the name file.
 
-``PROFILE(MGET)`` fires the tag of the name file's line ``MGET/222=``. Without ``KPROF`` defined it
-leaves no code. (The paper's macro took the number and was steered by ``PROF``, which BSD sources
-use for something else.)
+``PROFILE(MGET)`` fires the tag of the name file's line ``MGET/222=``, an inline trigger;
+``PROFILE_TASK(proc, n)`` that of task n of the line ``proc/4096@64``, a task mark, where there is
+such a task. Without ``KPROF`` defined they leave no code. (The paper's macro took the number and
+was steered by ``PROF``, which BSD sources use for something else.)
 """
 
 from __future__ import annotations
@@ -51,10 +52,16 @@ def _statement(entry: NameEntry, target: Target) -> str:
     return f"do {{ {statement} }} while (0)"
 
 
+def _task_statement(entry: NameEntry, target: Target) -> str:
+    fire = target.statement_for(f"{entry.value}u+kprof_n") if entry.value and target.plants else ""
+    guard = f"if (kprof_n < {entry.count}u) {{ {fire} }}"
+    return f"do {{ unsigned kprof_n = (unsigned)(n); {guard} }} while (0)"
+
+
 def profile_header(
     entries: Iterable[NameEntry], target: Target, digest: bytes | None = None
 ) -> str:
-    """The text of the header for the inline triggers among these entries.
+    """The text of the header for the inline triggers and task marks among these entries.
 
     Parameters
     ----------
@@ -62,7 +69,7 @@ def profile_header(
         The SHA-256 of the name file. A program has it in it (`kprof.symbols.DIGEST`) where one
         source that includes the header is compiled with ``-DKPROF_DIGEST``.
     """
-    inline = [entry for entry in entries if entry.modifier is Modifier.INLINE]
+    named = [entry for entry in entries if _C_NAME.fullmatch(entry.name)]
     lines = [
         "/* Made by kprof from the name file; make it again when that has changed. */",
         "#ifndef KPROF_PROFILE_H",
@@ -70,12 +77,15 @@ def profile_header(
         "",
         "#ifdef KPROF",
         "#define PROFILE(name) KPROF_INLINE_##name",
+        "#define PROFILE_TASK(name, n) KPROF_TASK_##name(n)",
     ]
     if target.declaration:
         lines.append(target.declaration)
-    for entry in inline:
-        if _C_NAME.fullmatch(entry.name):
+    for entry in named:
+        if entry.modifier is Modifier.INLINE:
             lines.append(f"#define KPROF_INLINE_{entry.name} {_statement(entry, target)}")
+        elif entry.modifier is Modifier.TASKS:
+            lines.append(f"#define KPROF_TASK_{entry.name}(n) {_task_statement(entry, target)}")
     if digest is not None:
         numbers = ",".join(map(str, digest))
         lines += [
@@ -84,5 +94,13 @@ def profile_header(
             f"const unsigned char {DIGEST}[32] = {{{numbers}}};",
             "#endif",
         ]
-    lines += ["#else", "#define PROFILE(name) do { } while (0)", "#endif", "", "#endif", ""]
+    lines += [
+        "#else",
+        "#define PROFILE(name) do { } while (0)",
+        "#define PROFILE_TASK(name, n) do { } while (0)",
+        "#endif",
+        "",
+        "#endif",
+        "",
+    ]
     return "\n".join(lines)

@@ -68,6 +68,9 @@ class Target:
         The address of a tag is base + (tag << shift); the base may be a symbol.
     symbol_fire, symbol_declares
         `fire` and `declares` where the base is a symbol, ``{base}``; "" where it may not be one.
+    computed
+        The template of a trigger whose tag is only known when the program runs; "" where there is
+        none.
     past_near
         What the user should know where a trigger's address is past `near`.
     reads_memory
@@ -88,6 +91,7 @@ class Target:
     shift: int = 0
     symbol_fire: str = ""
     symbol_declares: str = ""
+    computed: str = "(void)*(__volatile__ unsigned char *)({address});"
     past_near: str = ""
     reads_memory: bool = True
     library: str = ""
@@ -108,6 +112,15 @@ class Target:
                 template = self.far
         filled = template.replace("{address}", address).replace("{size}", size)
         return filled.replace("{tag}", str(tag))
+
+    def statement_for(self, tag: str) -> str:
+        """The C statements that fire the tag that an expression of type unsigned gives."""
+        offset = f"((unsigned long)({tag})<<{self.shift})"
+        if isinstance(self.base, str):
+            declared = f"extern __volatile__ unsigned char {self.base}[]; "
+            return declared + self.computed.replace("{address}", f"{self.base}+{offset}")
+        filled = self.computed.replace("{address}", f"{self.base}ul+{offset}")
+        return filled.replace("{tag}", tag)
 
     @property
     def plants(self) -> bool:
@@ -199,10 +212,11 @@ _TARGETS = (
         "soft",
         "kprof_event({tag}u);",
         declares="extern void kprof_event(unsigned);",
+        computed="kprof_event({tag});",
         reads_memory=False,
         library="kprof_ram.c",
     ),
-    Target("none", "", reads_memory=False),
+    Target("none", "", computed="", reads_memory=False),
 )
 TARGETS = {target.name: target for target in _TARGETS}
 
@@ -258,7 +272,7 @@ def target_of(compiler: str, options: Sequence[str]) -> str:
 
 def read_targets(path: Path | str) -> dict[str, Target]:
     """The targets of a file: a section each, with ``fire`` and optionally ``far``, ``near``,
-    ``declares``, ``strategy``, ``base`` and ``shift``.
+    ``declares``, ``computed``, ``strategy``, ``base`` and ``shift``.
 
     Raises
     ------
@@ -286,7 +300,7 @@ def read_targets(path: Path | str) -> dict[str, Target]:
 
 
 def _target(name: str, settings: dict[str, str]) -> Target:
-    known = {"fire", "far", "near", "declares", "strategy", "base", "shift", "like"}
+    known = {"fire", "far", "near", "declares", "computed", "strategy", "base", "shift", "like"}
     unknown = sorted(set(settings) - known)
     if unknown:
         raise ValueError(f"unknown setting {unknown[0]!r}; expected {', '.join(sorted(known))}")
@@ -294,13 +308,18 @@ def _target(name: str, settings: dict[str, str]) -> Target:
     if like is not None and like not in TARGETS:
         raise ValueError(f"like = {like!r}; expected one of {', '.join(TARGETS)}")
     # A statement of the user's may do anything.
-    target = replace(TARGETS[like], name=name) if like else Target(name, "", reads_memory=False)
+    target = (
+        replace(TARGETS[like], name=name)
+        if like
+        else Target(name, "", computed="", reads_memory=False)
+    )
     if not like and "fire" not in settings:
         raise ValueError("no 'fire'; expected the C statement that fires a trigger")
     strategy = settings.get("strategy", target.strategy)
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy = {strategy!r}; expected {' or '.join(STRATEGIES)}")
     if "fire" in settings:
+        target = replace(target, computed="")
         declares = settings.get("declares", "")
         target = replace(
             target, symbol_fire=settings["fire"], symbol_declares=declares, past_near=""
@@ -311,6 +330,7 @@ def _target(name: str, settings: dict[str, str]) -> Target:
         far=settings.get("far", target.far),
         near=_number("near", settings.get("near", str(target.near))),
         declares=settings.get("declares", target.declares),
+        computed=settings.get("computed", target.computed),
         strategy=strategy,
         base=_base(settings["base"], target) if "base" in settings else target.base,
         shift=_number("shift", settings.get("shift", str(target.shift))),
