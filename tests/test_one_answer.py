@@ -136,7 +136,9 @@ def test_python(shot: Sample, tmp_path: Path) -> None:
     assert {
         row.entry.name: Figures(row.calls, row.elapsed, row.net) for row in rows
     } == functions_of(shot)
-    net = np.bincount(run.calls.function, run.calls.net, len(run.timeline.functions))
+    net = np.bincount(
+        run.timeline.calls.function, run.timeline.calls.net, len(run.timeline.functions)
+    )
     named = [entry.name for entry in run.timeline.functions]
     assert some(dict(zip(named, net.astype(int).tolist(), strict=True))) == some(
         {name: figures.self for name, figures in functions_of(shot).items()}

@@ -453,11 +453,11 @@ def test_the_python_api(dump: Path) -> None:
     import kprof
 
     loaded: Any = kprof.load(dump)
-    columns = loaded.columns()
+    columns = loaded.calls
     assert columns["function"].tolist()[:3] == ["vec1", "lanisr", "splimp"]
     assert columns["elapsed_us"].tolist()[:3] == [402.0, 395.0, 3.0]
     assert loaded.summary.ledger.elapsed == 952
-    assert int(loaded.calls.net.sum()) == loaded.summary.ledger.net
+    assert int(loaded.calls["net_us"].sum()) == loaded.summary.ledger.net
     with pytest.raises(UsageError, match="expected pandas or polars"):
         loaded.to_dataframe("excel")
 

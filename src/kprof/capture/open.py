@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _SURE = 0.5  # bits of margin below which the order of banks is called a guess
 
 
 def open_capture(
-    path: Path | str,
+    path: Path | str | BinaryIO,
     *,
     valid: int | str | None = None,
     previous: Path | str | None = None,
@@ -41,7 +41,8 @@ def open_capture(
 ) -> Capture:
     """The capture in a file: a capture file, a raw image, or five bank images one after another.
 
-    Large files are mapped, not read. ``-`` is the standard input.
+    Large files are mapped, not read. ``-`` is the standard input; a file that is open for reading
+    bytes is read from where it stands.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def open_capture(
     UsageError
         The options contradict the file.
     """
-    source = "standard input" if str(path) == "-" else str(path)
+    source = _source(path)
     data = _load(path)
     if not len(data):
         raise CaptureError(f"{source}: is empty; expected a capture file or a raw image")
@@ -163,11 +164,20 @@ def _twin_warnings(
     )
 
 
-def _load(path: Path | str) -> NDArray[np.uint8]:
+def _source(path: Path | str | BinaryIO) -> str:
+    """How messages call a file."""
+    if isinstance(path, (Path, str)):
+        return "standard input" if str(path) == "-" else str(path)
+    name = getattr(path, "name", "")
+    return name if isinstance(name, str) and name else "an open file"
+
+
+def _load(path: Path | str | BinaryIO) -> NDArray[np.uint8]:
     """The bytes of a file, mapped where it is large; shape (bytes,)."""
     try:
-        if str(path) == "-":
-            return np.frombuffer(sys.stdin.buffer.read(), dtype=np.uint8)
+        if not isinstance(path, (Path, str)) or str(path) == "-":
+            stream = sys.stdin.buffer if isinstance(path, (Path, str)) else path
+            return np.frombuffer(stream.read(), dtype=np.uint8)
         with Path(path).open("rb") as stream:
             size = stream.seek(0, 2) if stream.seekable() else 0
             if size >= _MAPPED:
@@ -180,7 +190,7 @@ def _load(path: Path | str) -> NDArray[np.uint8]:
             return np.frombuffer(stream.read(), dtype=np.uint8)
     except (OSError, ValueError) as error:
         wrapped = error if isinstance(error, OSError) else OSError(22, str(error))
-        raise FileAccessError(explain(path, "read", wrapped)) from error
+        raise FileAccessError(explain(_source(path), "read", wrapped)) from error
 
 
 def _raw_records(
