@@ -8,6 +8,7 @@ import json
 import tracemalloc
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from tests.export import perfetto_model
 from tests.export.samples import kernel, plain, sample
 
 import kprof.export.arrow as arrow_format
-from kprof.analysis.replay import compiled as fast
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.write import write_capture
 from kprof.cli.export import command
@@ -26,7 +26,7 @@ from kprof.errors import FileAccessError, MissingExtraError, UsageError
 from kprof.export import protobuf
 from kprof.export.formats import FORMATS, export, target_for
 from kprof.export.labels import plain as plain_name
-from kprof.export.packets import Fields, Layout
+from kprof.export.packets import begin_layout, end_layout, joined
 from kprof.export.spool import Column
 from kprof.export.units import Scale
 from kprof.export.view import View
@@ -122,55 +122,69 @@ def test_perfetto_with_large_gaps_many_names_and_deep_calls() -> None:
     perfetto.write(View(Stream(one.capture, one.names)), out)
     trace = perfetto_model.read(out.getvalue())
     assert trace.end == one.summary.ledger.elapsed * 1000 // 7
-    calls = [s for s in trace.slices if s.track != "running"]
+    calls = trace.calls()
     assert [s.name for s in calls] == [f"f{k}" for k in range(depth)]
     assert [s.depth for s in calls] == list(range(depth))
-    assert max(value for _, _, value in trace.counters) == depth
     first, last = int(times[0]), int(times[-1])
     assert calls[0].duration == (last - first) * 1000 // 7
 
 
 @settings(deadline=None)
 @given(
-    st.integers(2, 10), st.integers(1, 9), st.integers(1, 4), st.integers(1, 9),
-    st.lists(st.integers(0, 1 << 62)),
+    st.integers(2, 10), st.integers(1, 9), st.integers(1, 4),
+    st.lists(st.integers(0, 1 << 62)), st.booleans(),
 )  # fmt: skip
 def test_the_packets_of_calls_are_packets(
-    gap: int, uuid: int, name: int, depth: int, values: list[int]
+    gap: int, track: int, name: int, values: list[int], located: bool
 ) -> None:
     """Of every size of their fields."""
     pb = pytest.importorskip(
         "perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="no perfetto package"
     )
     column = np.array(values, np.int64)
-    sizes = Fields(gap, 1, uuid, name, uuid, depth)  # type: ignore[arg-type]
-    fields = Fields(*(column & (1 << min(62, 7 * size)) - 1 for size in sizes))
-    fields = fields._replace(type=fields.type & 3)
-    layout = Layout(gap, uuid, name, depth)
-    table = layout.table(fields)
-    packets = pb.Trace.FromString(table.tobytes()).packet
+
+    def fit(size: int) -> Any:
+        return column & (1 << min(62, 7 * size)) - 1
+
+    columns = {"gap": fit(gap), "track": fit(track), "name": fit(name), "category": fit(1)}
+    signed = np.where(column % 3 == 0, -column, column)
+    begun = begin_layout(gap, track, name, located=located).table(columns)
+    ended = end_layout(gap, track, 10, 9).table(
+        {"gap": fit(gap), "track": fit(track), "net": signed, "elapsed": column}
+    )
+    kinds = np.array([k % 3 for k in range(3 * len(values))], np.uint8)
+    data, starts = joined(kinds, {0: begun, 1: ended})
+    assert starts[-1] == len(data)
+    packets = pb.Trace.FromString(data.tobytes()).packet
     found = [
         (p.timestamp, p.track_event.type, p.track_event.track_uuid, p.track_event.name_iid,
-         *p.track_event.extra_counter_track_uuids, *p.track_event.extra_counter_values)
-        for p in packets
+         *p.track_event.category_iids, p.track_event.source_location_iid)
+        for p in packets[::2]
     ]  # fmt: skip
-    assert found == list(zip(*(numbers.tolist() for numbers in fields), strict=True))
+    names = columns["name"]
+    expected = (columns["gap"], names * 0 + 1, columns["track"], names, columns["category"])
+    place = names if located else names * 0
+    assert found == list(zip(*(numbers.tolist() for numbers in (*expected, place)), strict=True))
+    notes = [[note.int_value for note in p.track_event.debug_annotations] for p in packets[1::2]]
+    assert notes == [list(pair) for pair in zip(signed.tolist(), values, strict=True)]
 
 
-@pytest.mark.skipif(not fast.available(), reason="the extra 'fast' is not installed")
-@pytest.mark.parametrize("style", ["pair", "swtch"])
-def test_perfetto_compiled_is_the_same(style: str) -> None:
-    from kprof.export import perfetto
+def test_a_long_run_has_a_thousand_windows_at_most() -> None:
+    from kprof.analysis.stream import Stream
+    from kprof.export.busy import IDLE, Busy
 
-    one = kernel(style, 4, 900)
-    found = []
-    for compiled in (False, True):
-        source = one.stream()
-        source.compiled = compiled
-        out = io.BytesIO()
-        perfetto.write(View(source), out)
-        found.append(out.getvalue())
-    assert found[0] == found[1]
+    one = kernel("pair")
+    view = View(Stream(one.capture, one.names))
+    busy = Busy(view)
+    idle = 0
+    for shown in view:
+        idle += sum(end - begin for begin, end in busy.add(shown.steps))
+    idle += sum(end - begin for begin, end in busy.finish(view.ledger.elapsed))
+    assert idle == one.summary.ledger.idle
+    shares = busy.shares()
+    assert 512 <= len(shares[IDLE]) <= 1024
+    assert len(shares[IDLE]) == -(-view.ledger.elapsed // busy.window)
+    assert sum(shares.values()) == pytest.approx(np.full(len(shares[IDLE]), 100))
 
 
 def test_perfetto_with_many_contexts() -> None:
@@ -183,7 +197,7 @@ def test_perfetto_with_many_contexts() -> None:
     out = io.BytesIO()
     perfetto.write(View(Stream(one.capture, one.names)), out)
     trace = perfetto_model.read(out.getvalue())
-    assert {s.track for s in trace.slices if s.name == "a"} == {f"task {k}" for k in range(300)}
+    assert {s.track for s in trace.calls() if s.name == "a"} == {f"task {k}" for k in range(300)}
 
 
 def test_perfetto_tells_when_the_run_started() -> None:

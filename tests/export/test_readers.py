@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 import re
 from collections import Counter
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.export import perfetto_model, readers
+from tests.export.perfetto_ui import perfetto_ui
 from tests.export.samples import Sample, kernel, plain, sample
 
 from kprof.analysis import timeline
@@ -152,36 +155,105 @@ def wall_times(shot: Sample) -> Counter[str]:
 
 def test_perfetto(shot: Sample, tmp_path: Path) -> None:
     trace = perfetto_model.read(written(shot, "perfetto", tmp_path / "x").read_bytes())
-    assert trace.end == shot.summary.ledger.elapsed * 1000
-    turns = [s for s in trace.slices if s.track == "running"]
-    assert sum(s.duration for s in turns) == trace.end
-    calls = [s for s in trace.slices if s.track != "running"]
+    ledger = shot.summary.ledger
+    assert trace.end == ledger.elapsed * 1000
+    calls = trace.calls()
+    ended = [s for s in calls if "net_ns" in s.notes]
+    net: Counter[str] = Counter()
+    for one in ended:
+        net[one.name] += one.notes["net_ns"] // 1000
+    assert nonzero(net) == {k: v for k, v in shot.net.items() if not k.startswith("(")}
+    known = [s for s in ended if s.notes.get("ended_by") != "began before"]
+    assert Counter(s.name for s in known) == Counter(shot.calls)
+    # Slices are cut where the call is switched out: they last as long as it ran.
     lines = timeline(shot.capture, shot.names)
-    began = [s for s in calls if s.notes.get("ended by") != "began before"]
-    assert Counter(s.name for s in began) == Counter(shot.calls)
+    ran: Counter[str] = Counter()
+    for fn, elapsed in zip(lines.calls.function, lines.calls.elapsed, strict=True):
+        ran[lines.functions[fn].name] += int(elapsed)
     durations: Counter[str] = Counter()
-    for one in began:
-        durations[one.name] += one.duration // 1000
-    assert durations == wall_times(shot)
-    away = Counter(s.notes["switched out ns"] for s in calls if "switched out ns" in s.notes)
+    for one in calls:
+        durations[one.name] += one.duration
+    assert nonzero(durations) == nonzero({name: us * 1000 for name, us in ran.items()})
+    away = Counter(s.notes["switched_out_ns"] for s in ended if "switched_out_ns" in s.notes)
     spent = (lines.calls.wall - lines.calls.elapsed) * 1000
     assert away == Counter(int(time) for time in spent if time)
     assert Counter(i[0] for i in trace.instants) == Counter(
         {entry.name: count for entry, count in shot.summary.inlines}
     )
-    for track, now, value in trace.counters[:: max(1, len(trace.counters) // 300)]:
-        known = [s for s in calls if s.track == track and s.start <= now < s.end]
-        last = [v for t, n, v in trace.counters if t == track and n == now][-1]
-        assert last == len(known), (track, now, value)
+    idle = [s for s in trace.slices if s.track == "idle"]
+    assert sum(s.duration for s in idle) == ledger.idle * 1000
+    assert {s.category for s in idle} <= {"idle"}
+    apart = {lines.functions[k].name for k in interrupt_functions(lines)}
+    assert {s.track for s in calls if s.name in apart} <= {"interrupts"}
+    assert {s.name for s in calls if s.category == "interrupt" and not s.depth} <= apart
+    assert all((s.category == "interrupt") == (s.track == "interrupts") for s in calls)
 
 
-def test_perfetto_in_the_trace_processor(shot: Sample, tmp_path: Path) -> None:
-    """The real one, where its program is: it is in no package that can be installed here."""
-    processor = readers.tool("trace_processor_shell")
+def test_perfetto_shows_who_waits(shot: Sample, tmp_path: Path) -> None:
+    """By the scheduling, the counters and the flows; nothing is open in what does not run."""
+    trace = perfetto_model.read(written(shot, "perfetto", tmp_path / "x").read_bytes())
+    ran: Counter[str] = Counter()
+    for (since, _, name), (now, before, _) in itertools.pairwise(trace.switches):
+        assert name == before
+        ran[name] += now - since
+    assert ran.total() == trace.end
+    turns = [now for now, _, _ in trace.switches]
+    calls = [s for s in trace.calls() if s.track not in ("interrupts", "system") and s.duration]
+    inside: Counter[str] = Counter()
+    for one in calls:
+        turn = bisect.bisect_right(turns, one.start) - 1
+        turn += turns[turn] == turns[min(turn + 1, len(turns) - 1)]
+        ends = next((now for now in turns[turn + 1 :] if now > one.start), trace.end)
+        assert one.end <= ends
+        inside[one.track] += one.duration * (one.depth == 0)
+    assert all(inside[name] <= ran[name] for name in inside)
+    flows = [ends for ends in trace.flows.values() if len(ends) > 1]  # others do not run again
+    assert flows or len(trace.switches) < 4
+    for first, second in flows:
+        assert (first.track, first.end) <= (second.track, second.start)
+        assert (second.name, second.notes.get("continued")) == (first.name, True)
+    busy = [(now, share) for of, now, share in trace.counters if of == "busy"]
+    whole = (
+        sum(share * (later - now) for (now, share), (later, _) in itertools.pairwise(busy)) / 100
+    )
+    assert whole == pytest.approx(trace.end - shot.summary.ledger.idle * 1000, rel=1e-6, abs=2)
+
+
+@pytest.mark.parametrize("style", ["pair", pytest.param("swtch", marks=pytest.mark.long)])
+def test_perfetto_in_its_own_interface(style: str, tmp_path: Path) -> None:
+    """The trace processor of ui.perfetto.dev: what SQL adds up is what the report says."""
+    shot = kernel(style)
     path = written(shot, "perfetto", tmp_path / "x.pftrace")
-    query = tmp_path / "q.sql"
-    query.write_text("select name, count(1), sum(dur) from slice group by name order by name")
-    assert "name" in readers.run(processor, "-q", query, path)
+    with perfetto_ui(path) as page:
+        errors = page.query("select name, value from stats where severity = 'error' and value > 0")
+        assert not errors
+        arg = "extract_arg(arg_set_id, 'debug.{}')"
+        rows = page.query(
+            f"select name, sum({arg.format('net_ns')}) / 1000, sum({arg.format('net_ns')} is not "
+            f"null and coalesce({arg.format('ended_by')}, '') != 'began before') "
+            "from slice where category != 'idle' group by name"
+        )
+        assert nonzero({name: net for name, net, _ in rows}) == {
+            name: net for name, net in shot.net.items() if not name.startswith("(")
+        }
+        assert nonzero({name: calls for name, _, calls in rows}) == shot.calls
+        ((idle,),) = page.query("select sum(dur) / 1000 from slice where category = 'idle'")
+        assert idle == shot.summary.ledger.idle
+        tracks = dict(page.query("select name, id from track where name = 'interrupts'"))
+        assert tracks
+        ((outside,),) = page.query(
+            "select count(*) from slice where category = 'interrupt' and track_id != "
+            f"{tracks['interrupts']}"
+        )
+        assert outside == 0
+        states = dict(page.query("select state, sum(dur) from thread_state group by state"))
+        assert set(states) == {"Running", "S"}
+        ((ran,),) = page.query("select sum(dur) from sched")
+        assert ran == pytest.approx(shot.summary.ledger.elapsed * 1000, abs=1)
+        ((flows,),) = page.query("select count(*) from flow")
+        assert flows > 10
+        ((counters,),) = page.query("select count(distinct track_id) from counter")
+        assert counters > 2
 
 
 def test_firefox(shot: Sample, tmp_path: Path) -> None:

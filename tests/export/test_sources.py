@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.export import readers
+from tests.export import perfetto_model, readers
 
 from kprof.capture.model import Capture
 from kprof.capture.write import write_capture
@@ -80,6 +80,12 @@ def test_speedscope_and_firefox_have_files_and_lines(folder: Path) -> None:
         for name, file, line in zip(*columns, strict=True)
         if file is not None
     } == found
+
+
+def test_perfetto_has_source_locations(folder: Path) -> None:
+    trace = perfetto_model.read(exported(folder, "perfetto").read_bytes())
+    found = {one.name: one.place for one in trace.calls() if one.place[0]}
+    assert found == {name: (str(folder / file), line) for name, (file, line) in LINES.items()}
 
 
 def test_folders_from_the_lowest_that_holds_all() -> None:

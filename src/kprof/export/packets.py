@@ -1,122 +1,93 @@
-"""Perfetto's packets of calls as a table of bytes: all of one size, varints padded to that end.
+"""Perfetto's packets of calls as tables of bytes: all of a kind have one size.
 
-With numba the table is filled in one pass, else column by column; the bytes are the same.
+A varint may be padded: zeros follow its digits. So every packet of a kind is as long as the longest
+needs to be, a column of numbers is put into all of them at once, and the packets of all kinds are
+put together by leaving out what is past the end of each.
 """
 
 from __future__ import annotations
 
-import functools
-import types
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.stream import ENTER
-from kprof.export.protobuf import number, varint
+from kprof.export.protobuf import content, number, varint
 
 _PACKET, _TIMESTAMP, _SEQUENCE, _EVENT, _FLAGS = 1, 8, 10, 11, 13
 _NEEDED = 2  # sequence_flags: needs the interned data
 
-BEGIN, END, INSTANT = 1, 2, 3
-TYPES = np.array([BEGIN, END, INSTANT, 0])
-"""Types of track events by kind of step."""
-FIRST = 16
-"""The track of context 0; each context has two numbers, the second for its counter."""
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+"""Types of track events."""
+NET, ELAPSED, AWAY, ENDED_BY, CONTINUED = 1, 2, 3, 4, 5
+NOTES = ("net_ns", "elapsed_ns", "switched_out_ns", "ended_by", "continued")
+"""Names of debug annotations; their iids are the numbers before."""
 
 
-class Fields(NamedTuple):
-    """What differs from packet to packet; int64 columns of one length.
+class Number(NamedTuple):
+    """A place for a column of numbers: its name, and its size in bytes."""
 
-    Attributes
-    ----------
-    gap
-        Nanoseconds since the packet before.
-    type, track, name, counter, depth
-        Of the track event: type, track_uuid, name_iid, extra_counter_track_uuids and
-        extra_counter_values.
+    name: str
+    size: int
+
+
+def event(body: bytes, gap: int) -> bytes:
+    """A packet with a track event, `gap` nanoseconds after the packet before."""
+    data = number(_TIMESTAMP, gap) + number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED)
+    return content(_PACKET, data + content(_EVENT, body))
+
+
+def begin_layout(gap: int, track: int, name: int, *, located: bool, kind: int = BEGIN) -> Layout:
+    """A call that begins, or an inline trigger; sizes in bytes.
+
+    Columns: gap, track, name, category; with `located` the place too, by the number of the name.
     """
-
-    gap: NDArray[np.int64]
-    type: NDArray[np.int64]
-    track: NDArray[np.int64]
-    name: NDArray[np.int64]
-    counter: NDArray[np.int64]
-    depth: NDArray[np.int64]
+    parts: list[bytes | Number] = [number(9, kind), varint(11 << 3), Number("track", track)]
+    parts += [varint(10 << 3), Number("name", name), varint(3 << 3), Number("category", 1)]
+    if located:
+        parts += [varint(34 << 3), Number("name", name)]
+    return Layout(gap, parts)
 
 
-class Columns(NamedTuple):
-    """What the compiled code makes `Fields` of.
-
-    Attributes
-    ----------
-    kind, context, name, depth
-        Of the steps; `name` counts inline triggers after the functions.
-    now
-        Times in nanoseconds; `before` that of the packet before.
-    """
-
-    kind: NDArray[np.uint8]
-    context: NDArray[np.int64]
-    name: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    now: NDArray[np.int64]
-    before: int
-
-    def fields(self) -> Fields:
-        """The fields of the packets."""
-        track = FIRST + 2 * self.context
-        depth = np.where(self.kind == ENTER, self.depth + 1, self.depth)
-        gap = np.diff(self.now, prepend=self.before)
-        return Fields(gap, TYPES[self.kind], track, self.name + 1, track + 1, depth)
+def end_layout(gap: int, track: int, net: int, elapsed: int) -> Layout:
+    """A call that ends. Columns: gap, track, net, elapsed."""
+    parts: list[bytes | Number] = [number(9, END), varint(11 << 3), Number("track", track)]
+    for iid, place in ((NET, Number("net", net)), (ELAPSED, Number("elapsed", elapsed))):
+        head = number(1, iid) + varint(4 << 3)
+        parts += [varint(4 << 3 | 2) + varint(len(head) + place.size) + head, place]
+    return Layout(gap, parts)
 
 
 class Layout:
-    """The packet of a call or inline trigger, with room for what differs from one to the next.
+    """A packet with room for what differs from one to the next.
 
     A varint is put in as one integer of 1, 2, 4 or 8 bytes, together with the bytes that follow it.
     """
 
-    def __init__(self, gap: int, uuid: int, name: int, depth: int) -> None:
-        """Sizes of the varints in bytes."""
-        inner = bytearray()
-        places = {"type": _room(inner, varint(9 << 3), 1)}
-        places["track"] = _room(inner, varint(11 << 3), uuid)
-        places["name"] = _room(inner, varint(10 << 3), name)
-        places["counter"] = _room(inner, varint(31 << 3), uuid)
-        places["depth"] = _room(inner, varint(12 << 3), depth)
-        data = bytearray()
-        places["gap"] = _room(data, varint(_TIMESTAMP << 3), gap)
-        data += number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED)
-        data += varint(_EVENT << 3 | 2) + varint(len(inner))
-        head = varint(_PACKET << 3 | 2) + varint(len(data) + len(inner))
-        before = len(head)
-        self.event = before + len(data)
-        self.bytes = bytes(head + data + inner)
-        self._fields = {
-            name: (before + (0 if name == "gap" else len(data)) + start, size)
-            for name, (start, size) in places.items()
-        }
+    def __init__(self, gap: int, parts: Sequence[bytes | Number]) -> None:
+        inner, places = _laid_out(parts)
+        head, stamp = _laid_out([varint(_TIMESTAMP << 3), Number("gap", gap)])
+        head += number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED)
+        head += varint(_EVENT << 3 | 2) + varint(len(inner))
+        before = varint(_PACKET << 3 | 2) + varint(len(head) + len(inner))
+        self.bytes = before + head + inner
+        shift = len(before) + len(head)
+        self._places = [(one, len(before) + at) for one, at in stamp]
+        self._places += [(one, shift + at) for one, at in places]
 
-    def table(self, fields: Fields) -> NDArray[np.uint8]:
+    def table(self, columns: Mapping[str, NDArray[np.int64]]) -> NDArray[np.uint8]:
         """The packets, shape (packets, bytes of one)."""
-        table = np.empty((len(fields.gap), len(self.bytes)), np.uint8)
+        table = np.empty((len(columns["gap"]), len(self.bytes)), np.uint8)
         table[:] = np.frombuffer(self.bytes, np.uint8)
-        for name, values in zip(Fields._fields, fields, strict=True):
-            self._fill(table, name, values)
+        for place, at in self._places:
+            self._fill(table, at, place.size, columns[place.name])
         return table
 
-    def filled(self, columns: Columns) -> NDArray[np.uint8]:
-        """The same by compiled code."""
-        table = np.empty((len(columns.kind), len(self.bytes)), np.uint8)
-        template = np.frombuffer(self.bytes, np.uint8)
-        places = np.array([self._fields[name] for name in Fields._fields], np.int64)
-        compiled().fill(table, template, places[:, 0].copy(), places[:, 1].copy(), *columns)
-        return table
-
-    def _fill(self, table: NDArray[np.uint8], name: str, values: NDArray[np.int64]) -> None:
+    def _fill(
+        self, table: NDArray[np.uint8], start: int, size: int, values: NDArray[np.int64]
+    ) -> None:
         """Put a varint into a field of all packets."""
-        start, size = self._fields[name]
         width = next((w for w in (1, 2, 4) if w >= size), 8)
         while start + width > len(self.bytes):  # the last field: two pieces
             width //= 2
@@ -134,69 +105,41 @@ class Layout:
         )
         table.view(record)["at"][:, 0] = packed
         for k in range(rest):
-            byte = values >> 7 * (here + k) & 0x7F
+            digits = 7 * (here + k)
+            byte = values >> digits & (0x7F if digits < 63 else 1)
             table[:, start + here + k] = byte | (0x80 if k < rest - 1 else 0)
 
 
-def _room(data: bytearray, tag: bytes, size: int) -> tuple[int, int]:
-    """Append a field of a varint; where the varint is, and its size."""
-    data += tag + bytes(size)
-    return len(data) - size, size
+def _laid_out(parts: Sequence[bytes | Number]) -> tuple[bytes, list[tuple[Number, int]]]:
+    """The bytes, zeros where the numbers go, and where that is."""
+    data = b""
+    places = []
+    for part in parts:
+        if isinstance(part, Number):
+            places.append((part, len(data)))
+            part = bytes(part.size)
+        data += part
+    return data, places
 
 
-def survey(kind: Any, depth: Any, now: Any, before: int, name: Any, seen: Any) -> Any:
-    """The largest gap and depth; marks the names in `seen`. Written for numba."""
-    largest = 0
-    deepest = 0
-    for i in range(len(kind)):
-        largest = max(largest, now[i] - before)
-        before = now[i]
-        deepest = max(deepest, depth[i])
-        seen[name[i]] = True
-    return largest, deepest + 1
+def joined(
+    kinds: NDArray[np.uint8], tables: Mapping[int, NDArray[np.uint8]]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Packets of several kinds one after another, and where each begins; the end too.
 
-
-def fill(
-    table: Any,
-    template: Any,
-    starts: Any,
-    sizes: Any,
-    kind: Any,
-    context: Any,
-    name: Any,
-    depth: Any,
-    now: Any,
-    before: int,
-) -> None:
-    """Fill the table as `Columns.fields` and `Layout.table` do. Written for numba."""
-    values = np.empty(6, np.int64)
-    for i in range(len(kind)):
-        for k in range(len(template)):
-            table[i, k] = template[k]
-        track = FIRST + 2 * context[i]
-        entered = kind[i] == ENTER
-        values[0] = now[i] - before
-        before = now[i]
-        values[1] = TYPES[kind[i]]
-        values[2] = track
-        values[3] = name[i] + 1
-        values[4] = track + 1
-        values[5] = depth[i] + 1 if entered else depth[i]
-        for field in range(6):
-            value = values[field]
-            last = starts[field] + sizes[field] - 1
-            for k in range(starts[field], last):
-                table[i, k] = value & 0x7F | 0x80
-                value >>= 7
-            table[i, last] = value
-
-
-@functools.cache
-def compiled() -> Any:
-    """`fill` and `survey`, compiled."""
-    import numba
-
-    return types.SimpleNamespace(
-        fill=numba.njit(fill, cache=True, nogil=True),
-        survey=numba.njit(survey, cache=True, nogil=True),
-    )
+    Parameters
+    ----------
+    kinds
+        Shape (packets,): of each packet; one whose kind has no table has no bytes.
+    tables
+        By kind, the packets of that kind.
+    """
+    widest = max((table.shape[1] for table in tables.values()), default=0)
+    whole = np.zeros((len(kinds), widest), np.uint8)
+    sizes = np.zeros(len(kinds), np.int64)
+    for kind, table in tables.items():
+        mine = kinds == kind
+        sizes[mine] = table.shape[1]
+        whole[mine, : table.shape[1]] = table
+    data: NDArray[np.uint8] = whole[np.arange(widest) < sizes[:, None]]
+    return data, np.append(0, np.cumsum(sizes))
