@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kprof.cli.captures import fleet_choices
 from kprof.cli.choices import capture_options, decorate, force_choice, statistics_name
 
 
@@ -20,9 +21,11 @@ from kprof.cli.choices import capture_options, decorate, force_choice, statistic
     callback=statistics_name,
     help="The statistics (.json).",
 )
-@decorate(force_choice())
+@decorate(*fleet_choices(), force_choice())
 def command(dumps: tuple[str, ...], output: str, force: bool, **options: Any) -> None:
     """Merge captures, and statistics that were saved, into one file of statistics; exactly.
+
+    DUMP may be a pattern ('runs/**/*.kpd'), a folder of capture files, or @LIST.
 
     \b
     Example:
@@ -34,15 +37,17 @@ def command(dumps: tuple[str, ...], output: str, force: bool, **options: Any) ->
 
     from kprof.analysis.saved import write_statistics
     from kprof.analysis.statistics import merge_statistics
+    from kprof.cli.captures import load_many, meant
     from kprof.cli.output import check_output, inputs_of, say
-    from kprof.cli.reporting import load_many
     from kprof.report.request import Request
     from kprof.report.summary import MOSTLY_UNKNOWN
 
-    read = inputs_of(dumps, [options["names"]], options["previous"])
+    captures = meant(dumps)
+    read = inputs_of(captures, [options["names"]], options["previous"])
     check_output(output, "statistics", read, force=force)
-    parts = load_many(dumps, options, Request())
-    for dump, part in zip(dumps, parts, strict=True):
+    found, _ = load_many(captures, options, Request())
+    parts = [part.statistics for part in found if part.statistics is not None]
+    for part in parts:
         if part.anomalies.mostly_unknown(part.events):
-            say(f"{dump}: {MOSTLY_UNKNOWN}")
+            say(f"{part.info.source}: {MOSTLY_UNKNOWN}")
     write_statistics(Path(output), merge_statistics(parts))

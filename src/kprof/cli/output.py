@@ -60,8 +60,7 @@ def inputs_of(
 ) -> list[Path | str | None]:
     """What a command reads: captures, name files given or lying beside them, and others."""
     read: list[Path | str | None] = [*dumps, *names, *others]
-    for dump in dumps:
-        folder = Path("." if dump == "-" else dump).parent
+    for folder in {Path("." if dump == "-" else dump).parent for dump in dumps}:
         try:
             read += [path for path in folder.iterdir() if path.suffix in (".names", ".calls")]
         except OSError:  # what cannot be listed is not read either

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kprof.cli.choices import STATISTICS_ENDING
+from kprof.cli.captures import is_saved, load_many, meant
 from kprof.cli.output import check_output, inputs_of, write_product
 from kprof.cli.source import Opened, open_with_names
 from kprof.errors import UsageError
-from kprof.report.choose import has_filter, merged_parts, report_parts, statistics_of
+from kprof.report.choose import merged_parts, report_parts, statistics_of
 from kprof.report.registry import Report
 from kprof.report.request import PATTERNS, Request, make_request
 
@@ -27,14 +27,16 @@ def run_report(report: Report, subject: tuple[str, ...], options: dict[str, Any]
         The report cannot be made of these captures, in this form.
     """
     request = make_request(report.name, subject, options)
-    dumps: Sequence[str] = options["dumps"]
-    several = len(dumps) > 1 or _is_saved(dumps[0])
+    dumps = options["dumps"] = meant(options["dumps"])
+    several = len(dumps) > 1 or is_saved(dumps[0])
     _check_form(report, options, several=several)
     _check_outputs(options)
     if several:
-        parts = load_many(dumps, options, request)
+        found, unread = load_many(dumps, options, request)
+        parts = [part.statistics for part in found if part.statistics is not None]
         _save(parts, options["save"])
-        write_product(Path(options["output"]), merged_parts(parts, request))
+        left_out = [(one.capture, one.why) for one in unread]
+        write_product(Path(options["output"]), merged_parts(parts, request, left_out))
         return
     run = open_one(dumps[0], options)
     if options["save"] is not None:
@@ -126,41 +128,8 @@ def open_one(dump: str, options: dict[str, Any], *, strict: bool = False) -> Ope
     )
 
 
-def load_many(dumps: Sequence[str], options: dict[str, Any], request: Request) -> list[Statistics]:
-    """The statistics of captures, and of saved statistics, in their order.
-
-    Raises
-    ------
-    UsageError
-        Saved statistics were to be made in another way than they are.
-    """
-    from kprof.analysis.saved import read_statistics
-
-    saved = [dump for dump in dumps if _is_saved(dump)]
-    if saved and (has_filter(request) or request.trigger_cost is not None):
-        raise UsageError(
-            f"{saved[0]}: is saved statistics: filters and --trigger-cost come too late for it; "
-            "expected the capture"
-        )
-    for option in ("names", "valid", "previous", "record_order"):
-        if options[option] is not None and len(saved) == len(dumps):
-            raise UsageError(
-                f"--{option.replace('_', '-')} is for captures; {saved[0]} is saved statistics"
-            )
-    return [
-        read_statistics(Path(dump))
-        if _is_saved(dump)
-        else _statistics(open_one(dump, options), request)
-        for dump in dumps
-    ]
-
-
 def _statistics(run: Opened, request: Request) -> Statistics:
     return statistics_of(run.capture, run.names, request, known=run.known)
-
-
-def _is_saved(dump: str) -> bool:
-    return dump.endswith(STATISTICS_ENDING)
 
 
 def _save(parts: Sequence[Statistics], target: str | None) -> None:

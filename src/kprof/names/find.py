@@ -17,17 +17,24 @@ _BUILD = (
 )
 
 
-def find_names(beside: Path | str, digest: bytes | None = None) -> Path | None:
+def find_names(
+    beside: Path | str, digest: bytes | None = None, *, among: Sequence[Path] | None = None
+) -> Path | None:
     """The ``*.names`` file for the dump `beside`, or None where there is none to be sure of.
 
     In this order: the one in the dump's folder whose text, or an earlier state of it (names are
     only ever appended), has the SHA-256 `digest`; the one named like the dump; the only one.
+
+    Parameters
+    ----------
+    among
+        The name files in the folder, sorted, where they are known already.
     """
     dump = Path(beside)
-    folder = dump.parent
-    found: list[Path] = []
+    found: Sequence[Path] = among or ()
     with contextlib.suppress(OSError):
-        found = sorted(path for path in folder.glob("*.names") if path.is_file())
+        if among is None:
+            found = sorted(path for path in dump.parent.glob("*.names") if path.is_file())
     if digest:
         for path in found:
             with contextlib.suppress(OSError):

@@ -58,23 +58,42 @@ def _function(place: str) -> Callable[..., Any]:
     return found
 
 
-def merged_parts(parts: Sequence[Statistics], request: Request) -> Iterator[str]:
-    """The summary of several captures: the merged figures, and a line for every capture."""
+def merged_parts(
+    parts: Sequence[Statistics], request: Request, left_out: Sequence[tuple[str, str]] = ()
+) -> Iterator[str]:
+    """The summary of several captures: the merged figures, and a line for every capture.
+
+    Parameters
+    ----------
+    left_out
+        Captures that could not be read, and why.
+    """
     from kprof.analysis.statistics import merge_statistics
     from kprof.report.many import captures_json, captures_lines
 
     merged = merge_statistics(parts)
     if request.form == "json":
-        yield as_json({**_statistics_json(merged, request), **captures_json(parts)})
+        yield as_json({**_statistics_json(merged, request), **captures_json(parts, left_out)})
         return
     yield from _statistics_text(merged, request)
-    yield "\n" + "\n".join(captures_lines(parts)) + "\n"
+    yield "\n" + "\n".join(captures_lines(parts, left_out)) + "\n"
 
 
 def statistics_of(
-    capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
+    capture: Capture,
+    names: NameFile,
+    request: Request,
+    *,
+    known: CallKnowledge | None = None,
+    fast: bool | None = None,
 ) -> Statistics:
-    """The statistics that a request asks for, its filters applied."""
+    """The statistics that a request asks for, its filters applied.
+
+    Parameters
+    ----------
+    fast
+        See `kprof.analysis.statistics.statistics`; filters go their own way.
+    """
     from kprof.analysis.statistics import statistics
 
     cost = trigger_cost(capture, request)
@@ -84,7 +103,7 @@ def statistics_of(
         return filtered_statistics(
             capture, names, lambda info: filter_of(info, request), trigger_cost=cost, known=known
         )
-    return statistics(capture, names, trigger_cost=cost, known=known)
+    return statistics(capture, names, trigger_cost=cost, known=known, fast=fast)
 
 
 def filter_of(info: CaptureInfo, request: Request) -> Filter:

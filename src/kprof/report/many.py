@@ -9,19 +9,31 @@ from kprof.analysis.statistics import Statistics
 from kprof.report.units import Units, percent, safe_name
 
 _COLUMNS = 8
+_LINES = 40  # captures of which each has its line
+_LEFT_OUT = 10
 
 
-def captures_lines(parts: Sequence[Statistics]) -> list[str]:
-    """A line for every capture; below, the net time of each function in each of a few."""
+def captures_lines(
+    parts: Sequence[Statistics], left_out: Sequence[tuple[str, str]] = ()
+) -> list[str]:
+    """A line for each of the first captures; below, each function's net time in each of a few."""
     units = Units(parts[0].info.clock_hz)
     captures = [capture for part in parts for capture in part.captures]
     lines = [f"{'':>4}  {'events':>10}  {'elapsed us':>12}  {'idle':>7}  capture"]
-    for number, (source, events, elapsed, idle) in enumerate(captures, 1):
+    for number, (source, events, elapsed, idle) in enumerate(captures[:_LINES], 1):
         share = f"{percent(idle, elapsed):.2f}%"
         lines.append(
             f"{f'#{number}':>4}  {events:>10}  {units.text(elapsed):>12}  {share:>7}  "
             f"{safe_name(source)}"
         )
+    if len(captures) > _LINES:
+        lines.append(f"... and {len(captures) - _LINES:,} more (--format json has all)")
+    if left_out:
+        every = len(captures) + len(left_out)
+        lines += ["", f"{len(left_out):,} of {every:,} captures could not be read:"]
+        lines += [f"  {safe_name(name)}" for name, _ in left_out[:_LEFT_OUT]]
+        if len(left_out) > _LEFT_OUT:
+            lines.append(f"  ... and {len(left_out) - _LEFT_OUT:,} more (--format json has all)")
     if not 1 < len(parts) <= _COLUMNS:
         return lines
     heads = [f"{_head(numbers):>10}" for numbers in _numbers(parts)]
@@ -32,7 +44,9 @@ def captures_lines(parts: Sequence[Statistics]) -> list[str]:
     return lines
 
 
-def captures_json(parts: Sequence[Statistics]) -> dict[str, Any]:
+def captures_json(
+    parts: Sequence[Statistics], left_out: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any]:
     """The same values as a JSON object, of any number of captures.
 
     One of `parts` is of one capture, or of those that were merged when it was saved.
@@ -50,6 +64,7 @@ def captures_json(parts: Sequence[Statistics]) -> dict[str, Any]:
             for part in parts
             for source, events, elapsed, idle in part.captures
         ],
+        "unread": [{"capture": name, "why": why} for name, why in left_out],
         "parts": [
             {
                 "captures": list(numbers),

@@ -128,7 +128,8 @@ _ALL = (
     Report(
         DEFAULT,
         "Show every function: calls, total and net time, share of the run.",
-        "Several captures, and saved statistics, are merged into one summary.",
+        "Several captures, and saved statistics, are merged into one summary. DUMP may be a "
+        "pattern ('runs/**/*.kpd'), a folder of capture files, or @LIST.",
         (
             "kprof summary dump.bin",
             "kprof summary dump.bin -f total,self-avg,p99,call -s p99",
@@ -143,6 +144,10 @@ _ALL = (
             Option("elf", ("--elf",), "FILE", "The linked program, for the column size."),
             Option("never", ("--never",), "", "List the functions that never ran.", kind="flag"),
             _SAVE,
+            Option("strict", ("--strict",), "", "Stop at a capture that cannot be read.",
+                   kind="flag"),
+            Option("jobs", ("-j", "--jobs"), "N",
+                   "Processes for many captures. [default: one for each core]", kind="count"),
         ),
         several=True,
     ),
