@@ -157,7 +157,8 @@ class Load:
 
     def names(self) -> str:
         """The name file: each task has a read of its own, by whose exit it can be told."""
-        shared = (f"{name}/{2 * (n + 1)}" for n, name in enumerate(SHARED))
+        used = SHARED if self.slices else SHARED[:-2]
+        shared = (f"{name}/{2 * (n + 1)}" for n, name in enumerate(used))
         reads = (f"read{k}/{READS + 2 * k}" for k in range(self.tasks))
         marks = [f"task/{MARKS}@{self.tasks}"] if self.marks else []
         return "\n".join([*shared, *reads, *marks, ""])

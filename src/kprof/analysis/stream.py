@@ -29,6 +29,7 @@ from kprof.analysis.replay.compiled import compiled, pays
 from kprof.analysis.replay.decoding import Decoder
 from kprof.analysis.replay.knowledge import KnownCalls, known_calls
 from kprof.analysis.replay.machine import Machine
+from kprof.analysis.replay.pieces import Joined, can_be_cut
 from kprof.analysis.replay.survey import Survey, survey
 from kprof.analysis.replay.tags import TAGS, TagTable
 from kprof.analysis.replay.tally import Tally
@@ -315,15 +316,20 @@ class Stream:
 
     def _tally_compiled(self, tally: Tally) -> None:
         code = compiled()
-        machine = Machine(self.survey, fast=True)
-        decoder = Decoder(code, self._capture, self.survey.table.ops)
-        for times, ops, last in decoder:
-            done = machine.run(code, times, ops, len(ops), last, tally.table)
-            decoder.keep(times[done:], ops[done:])
-        machine.end_at(decoder.now)
+        if can_be_cut(self.survey, self.events):
+            joined = Joined(code, self._capture, self.survey, tally)
+            joined.run()
+            machine, ended = joined.machine, joined.ended
+        else:
+            machine = Machine(self.survey, fast=True)
+            decoder = Decoder(code, self._capture, self.survey.table.ops)
+            for times, ops, last in decoder:
+                done = machine.run(code, times, ops, len(ops), last, tally.table)
+                decoder.keep(times[done:], ops[done:])
+            ended = decoder.ended
+        machine.end_at(ended.now)
         tally.add(machine.finish())
-        net = int(tally.net.sum())
-        self._end(machine, net, decoder.now, decoder.longest, 0, 0, decoder.counts)
+        self._end(machine, int(tally.net.sum()), ended.now, ended.longest, 0, 0, ended.counts)
 
     def _end(
         self, machine: Machine, net: int, now: int, longest: int, taken: int, short: int,

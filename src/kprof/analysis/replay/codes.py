@@ -92,6 +92,8 @@ OPEN = 4  # still open at the end of the capture
 ORPHAN = 8  # its entry was not seen; counted from the switch in, or the start
 INNER = 16  # inside a call of the same function: no part of the function's elapsed time
 LOST = 32  # an orphan that was expected and did not come: no call, only the end of its place
+STRAY = 64  # of a piece: what it depends on is further left; see `pieces`
+BEGUN = 128  # of a piece: no call, but the entry of one directly above what is further left
 
 # The state.
 SP = 0
@@ -142,7 +144,8 @@ NEW_AT = 44  # switches when a context was last seen for the first time
 ENDING = 45  # a context is taken up only to end its calls
 PART_PLACE = 46  # the event when the last call from before the slice ended, or it began
 DETAIL = 47  # rows are wide, and calls have paths
-STATE_SIZE = 48
+PIECE = 48  # a piece of a capture is replayed: what is below its lowest frame is not known
+STATE_SIZE = 49
 
 TASK_MODE = 0
 SYSTEM_MODE = 1

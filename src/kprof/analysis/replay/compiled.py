@@ -29,7 +29,7 @@ from kprof.analysis.replay import (
     switching,
 )
 from kprof.analysis.replay.columns import Replay
-from kprof.analysis.replay.tally import tally_rows
+from kprof.analysis.replay.tally import tally_piece, tally_rows
 from kprof.errors import MissingExtraError
 
 WORTH = 3_000_000  # events that pay for importing numba and its cache, about a second
@@ -49,6 +49,7 @@ class Compiled(NamedTuple):
     step: Callable[..., tuple[int, int, int]]
     finish: Callable[..., int]
     run: Callable[..., tuple[int, int]]
+    run_piece: Callable[..., tuple[int, int]]
     decode_records: Callable[..., int]
     decode_words: Callable[..., int]
     find_tag: Callable[..., int]
@@ -97,9 +98,11 @@ def compiled() -> Compiled:
     global _pointer
     _pointer = _pointer_intrinsic()
     rules = [function for module in _RULES for function in _functions(module)]
-    _register(*rules, tally_rows, _columns)
+    _register(*rules, tally_rows, tally_piece, _columns)
     decoders = (decoding.decode_records, decoding.decode_words, decoding.find_tag)
-    return Compiled(*(_entry(function) for function in (_step, _finish, _run, *decoders)))
+    return Compiled(
+        *(_entry(function) for function in (_step, _finish, _run, _run_piece, *decoders))
+    )
 
 
 @functools.cache
@@ -217,6 +220,24 @@ def _run(
     while done < end and why == 0:
         stop = min(done + _PART, end)
         reached, made, why = engine.step(columns, now, what, done, stop, end, last, at, False, room)
-        tally_rows(columns.rows, made, table)
+        tally_rows(columns.rows, 0, made, table)
+        done = reached
+    return done, why
+
+
+def _run_piece(r: Any, times: Any, ops: Any, room: int, table: Any, found: Any) -> tuple[int, int]:
+    """`_run` for a piece of a capture, see `pieces`; what it leaves to do is in `found`."""
+    done = 0
+    end = len(ops)
+    why = 0
+    columns = _columns(r)
+    now = _pointer(times)
+    what = _pointer(ops)
+    while done < end and why == 0:
+        stop = min(done + _PART, end)
+        reached, made, why = engine.step(
+            columns, now, what, done, stop, end, True, done, False, room
+        )
+        tally_piece(columns.rows, made, table, found)
         done = reached
     return done, why

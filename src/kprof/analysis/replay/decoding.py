@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,24 @@ def find_switch(code: Any, capture: Capture, start: int, switching: NDArray[np.b
     return -1
 
 
+class Ended(NamedTuple):
+    """What is known when a capture has been decoded.
+
+    Attributes
+    ----------
+    now
+        The time of the last event.
+    longest
+        The longest interval between two events.
+    counts
+        Shape (65536,) int64: how often each tag came that is no plain entry or exit.
+    """
+
+    now: int
+    longest: int
+    counts: Column
+
+
 class Decoder:
     """The parts of a capture, decoded one ahead.
 
@@ -122,36 +140,42 @@ class Decoder:
         The compiled functions.
     ops
         Shape (65536,) int32: the op of each tag.
+    before
+        The ticks and the time of the event before the first.
 
-    Attributes
-    ----------
-    counts
-        Shape (65536,) int64: how often each tag came that is no plain entry or exit.
     """
 
-    def __init__(self, code: Any, capture: Capture, ops: NDArray[np.int32]) -> None:
+    def __init__(
+        self,
+        code: Any,
+        capture: Capture,
+        ops: NDArray[np.int32],
+        before: tuple[int, int] | None = None,
+    ) -> None:
         words = capture.records.dtype != np.uint8
         self._decode: Any = code.decode_words if words else code.decode_records
         self._capture = capture
         self._ops = ops
         self._mask = (1 << capture.info.time_bits) - 1
         self._clock = np.zeros(CLOCK_SIZE, np.int64)
-        if capture.events:
+        if before is not None:
+            self._clock[PREVIOUS], self._clock[TIME] = before
+        elif capture.events:
             self._clock[PREVIOUS] = int(next(capture.chunks(1))[0][0])
         self._kept: tuple[Column, NDArray[np.int32]] = (
             np.empty(0, np.int64), np.empty(0, np.int32),
         )  # fmt: skip
-        self.counts = np.zeros(1 << 16, np.int64)
+        self._counts = np.zeros(1 << 16, np.int64)
 
     @property
-    def now(self) -> int:
-        """The time of the last event; afterwards."""
-        return int(self._clock[TIME])
+    def ticks(self) -> int:
+        """The ticks of the last event; before there is one, of the first."""
+        return int(self._clock[PREVIOUS])
 
     @property
-    def longest(self) -> int:
-        """The longest interval between two events; afterwards."""
-        return int(self._clock[LONGEST])
+    def ended(self) -> Ended:
+        """What is known afterwards."""
+        return Ended(int(self._clock[TIME]), int(self._clock[LONGEST]), self._counts)
 
     def __iter__(self) -> Iterator[tuple[Column, NDArray[np.int32], bool]]:
         """The times and ops of the next events, and whether they are the last."""
@@ -172,6 +196,12 @@ class Decoder:
                 yield times, ops, after >= events
                 pages.release(start)
 
+    def parts(self) -> Iterator[tuple[Column, NDArray[np.int32]]]:
+        """The times and ops of the next events, decoded when they are wanted."""
+        times, ops = np.empty(_PART, np.int64), np.empty(_PART, np.int32)
+        for start in range(0, self._capture.events, _PART):
+            yield self._part(start, times, ops)
+
     def keep(self, times: Column, ops: NDArray[np.int32]) -> None:
         """These events, the last of a part, come once more at the beginning of the next."""
         self._kept = (times.copy(), ops.copy())
@@ -180,5 +210,5 @@ class Decoder:
         self, start: int, times: Column, ops: NDArray[np.int32]
     ) -> tuple[Column, NDArray[np.int32]]:
         records = self._capture.records[start : start + _PART]
-        self._decode(records, self._mask, self._ops, self._clock, times, ops, self.counts)
+        self._decode(records, self._mask, self._ops, self._clock, times, ops, self._counts)
         return times[: len(records)], ops[: len(records)]

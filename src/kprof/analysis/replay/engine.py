@@ -6,6 +6,7 @@ See `kprof.analysis.replay` for the rules.
 from __future__ import annotations
 
 from kprof.analysis.replay.codes import (
+    BEGUN,
     C_BASE,
     C_SP,
     C_TASK,
@@ -30,6 +31,7 @@ from kprof.analysis.replay.codes import (
     MARKS,
     MODE,
     MOST_GHOSTS,
+    NARROW,
     NEED_MORE,
     NEWEST,
     NONE,
@@ -37,6 +39,7 @@ from kprof.analysis.replay.codes import (
     PENDING,
     PENDING_SLOT,
     PENDING_SP,
+    PIECE,
     R_AWAY,
     R_CALL,
     R_CONTEXT,
@@ -62,6 +65,7 @@ from kprof.analysis.replay.codes import (
     SLOT,
     SP,
     SPECIAL,
+    STRAY,
     SWITCH_IN,
     SWITCH_OUT,
     SWITCHING_IN,
@@ -170,13 +174,32 @@ def _call(r: Replay, fn: int, now: int, place: int, m: int, detail: bool) -> int
     """An entry; where the function on top cannot call it, a longjmp has ended that one."""
     state = r.state
     sp = state[SP]
-    if state[WATCH] and sp > state[FLOOR] and not expected(r, sp, fn):
+    if state[PIECE] and state[WATCH]:
+        m = _note_call(r, fn, m)
+    elif state[WATCH] and sp > state[FLOOR] and not expected(r, sp, fn):
         caller = _caller_below(r, fn)
         if caller >= 0:
             state[RESTARTS] += 1
             while state[SP] > caller:
                 m = close(r, now, place, UNWOUND, m, detail)
     return push(r, fn, now, place, m, detail)
+
+
+def _note_call(r: Replay, fn: int, m: int) -> int:
+    """An entry in a piece of a capture: a row, where what is further left decides about it."""
+    sp = r.state[SP]
+    rows = r.rows
+    if sp == r.state[FLOOR]:
+        rows[m + R_FLAGS] = BEGUN
+    elif not expected(r, sp, fn):
+        rows[m + R_FLAGS] = STRAY
+    else:
+        return m
+    rows[m + R_FN] = fn
+    rows[m + R_ELAPSED] = 0
+    rows[m + R_NET] = 0
+    rows[m + R_AWAY] = 0
+    return m + NARROW
 
 
 def _caller_below(r: Replay, fn: int) -> int:

@@ -16,6 +16,7 @@ from kprof.analysis.replay.codes import (
     MARK,
     NARROW,
     PATH,
+    PIECE,
     PLACE,
     R_AWAY,
     R_CALL,
@@ -148,7 +149,7 @@ def expected(r: Replay, sp: int, op: int) -> bool:
     """Can function `op` be called by the one on top, or has a longjmp come between?"""
     state = r.state
     if sp == state[GROUND]:
-        return True
+        return state[PIECE] == 0
     caller = r.frames[sp + FN] & (MARK - 1)
     if state[KNOWS]:
         return can_call(r, caller, op)

@@ -26,6 +26,7 @@ from kprof.analysis.replay.codes import (
     ORPHAN,
     PART_PLACE,
     PART_TIME,
+    PIECE,
     R_AWAY,
     R_ELAPSED,
     R_FLAGS,
@@ -35,6 +36,7 @@ from kprof.analysis.replay.codes import (
     SLOT,
     SP,
     SPECIAL,
+    STRAY,
     SWITCH_OUT,
     SWTCH_ENTRY,
     SWTCH_EXIT,
@@ -103,7 +105,9 @@ def leave_unseen(r: Replay, fn: int, now: int, place: int, m: int, detail: bool)
     if sp == state[FLOOR]:
         span = now - frames[state[GROUND] + TIME]
         elapsed = now - state[SLICE_TIME]
-        net = owned(r, fn, span - state[CHILD_SUM])
+        net = span - state[CHILD_SUM]
+        if not state[PIECE]:
+            net = owned(r, fn, net)
         state[CHILD_SUM] = span
     if not detail:
         rows[m + R_FN] = fn
@@ -111,6 +115,8 @@ def leave_unseen(r: Replay, fn: int, now: int, place: int, m: int, detail: bool)
         rows[m + R_NET] = net
         rows[m + R_AWAY] = 0
         rows[m + R_FLAGS] = ORPHAN
+        if state[PIECE] and sp > state[FLOOR]:
+            rows[m + R_FLAGS] = STRAY
         return m + NARROW
     if sp == state[FLOOR] and frames[sp + FN] == fn | GHOST:
         return pop_ghost(r, ORPHAN, elapsed, net, now, place, m)

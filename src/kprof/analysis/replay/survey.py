@@ -62,6 +62,8 @@ class Survey:
         Some function is known to call setjmp.
     marks
         The kernel fires task marks.
+    switches
+        There are context switches.
     starts_in_task
         A task runs first, not the system context.
     """
@@ -72,6 +74,7 @@ class Survey:
     stride: int
     jumps: bool
     marks: bool
+    switches: bool
     starts_in_task: bool
 
 
@@ -113,6 +116,7 @@ def survey(
         stride=0 if known is None else known.stride,
         jumps=bool((role & ROLE_SETJMP).any()),
         marks=marks,
+        switches=first is not None or marks,
         starts_in_task=_starts_in_task(None if first is None else int(kinds[first]), table, marks),
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.replay.codes import (
+    BEGUN,
     INNER,
     NARROW,
     OPEN,
@@ -15,9 +18,10 @@ from kprof.analysis.replay.codes import (
     R_FLAGS,
     R_FN,
     R_NET,
+    STRAY,
     UNWOUND,
 )
-from kprof.analysis.replay.columns import Ints, Rows
+from kprof.analysis.replay.columns import Column, Ints, Rows
 
 NEVER = np.iinfo(np.int64).max  # the least of nothing
 
@@ -137,12 +141,12 @@ class Groups:
         return result
 
 
-def tally_rows(rows: Ints, made: int, table: NDArray[np.int64]) -> None:
-    """`Tally.add` for compiled code: of the narrow rows that fill `made` integers.
+def tally_rows(rows: Ints, start: int, made: int, table: NDArray[np.int64]) -> None:
+    """`Tally.add` for compiled code: of the narrow rows in integers `start` to `made`.
 
     Their AWAY and FLAGS are zero afterwards, as the replay wants them.
     """
-    for m in range(0, made, NARROW):
+    for m in range(start, made, NARROW):
         fn = rows[m + R_FN]
         net = rows[m + R_NET]
         flags = rows[m + R_FLAGS]
@@ -176,3 +180,53 @@ def tally_rows(rows: Ints, made: int, table: NDArray[np.int64]) -> None:
         if flags:
             rows[m + R_FLAGS] = 0
             rows[m + R_AWAY] = 0
+
+
+class Found(NamedTuple):
+    """What a piece leaves to be joined; integers of compiled code.
+
+    Attributes
+    ----------
+    state
+        Shape (2,): how many exits; and is it to be replayed once more?
+    exits
+        Shape (n, 3): the function, the time, and the time in calls from further left since the exit
+        before.
+    outermost
+        Shape (n + 1, functions): elapsed time of the piece's outermost calls up to each exit, and
+        to the end.
+    entered
+        Shape (n + 1, functions): functions entered directly above what is further left, before each
+        exit, and before the end.
+    """
+
+    state: Column
+    exits: Column
+    outermost: Column
+    entered: NDArray[np.uint8]
+
+
+def tally_piece(rows: Ints, made: int, table: Any, found: Any) -> None:
+    """`tally_rows` for a piece: exits of calls from further left are kept in their place."""
+    start = 0
+    for m in range(0, made, NARROW):
+        flags = rows[m + R_FLAGS]
+        if flags & (ORPHAN | STRAY | BEGUN):
+            tally_rows(rows, start, m, table)
+            start = m + NARROW
+            number = found.state[0]
+            fn = rows[m + R_FN]
+            if flags & BEGUN:
+                found.entered[number, fn] = 1
+            elif flags & STRAY or number == len(found.exits):
+                found.state[1] = 1
+            else:
+                found.exits[number, 0] = fn
+                found.exits[number, 1] = rows[m + R_ELAPSED]
+                found.exits[number, 2] = rows[m + R_NET]
+                for k in range(len(table)):
+                    found.outermost[number, k] = table[k, ELAPSED]
+                found.state[0] = number + 1
+            rows[m + R_FLAGS] = 0
+            rows[m + R_AWAY] = 0
+    tally_rows(rows, start, made, table)
