@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_from_c_source_to_report(tmp_path: Path, how: str) -> None:
     assert re.search(r"^Elapsed time = 1 sec \d+ us$", out, re.MULTILINE)
     assert re.search(r"^ *\d+ +\d+ +\d+ +\(\d+/\d+/\d+\) +[\d.]+% +[\d.]+%  lanisr$", out, re.M)
     assert "---- Context switch in ----" in out
-    assert f"kprof report {folder}/again.bin" in out
+    assert f"kprof trace {folder}/again.bin" in out
     assert ("ready-built" in notices) == (how == "--ready-built")
     assert "byte for byte" in notices
     assert re.search(r"counters agree: 7\d\d\d calls of 4\d functions", notices)
@@ -69,3 +70,15 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["-o", str(tmp_path / "file" / "demo")])
     assert result.exception is not None
     assert "cannot write" in str(result.exception)
+
+
+@pytest.mark.long
+def test_the_lines_to_do_it_by_hand_work_when_pasted(tmp_path: Path) -> None:
+    out, _ = run_demo(tmp_path / "a demo", "--ready-built")
+    lines = out.split("By hand, from the kernel to the report:\n")[1]
+    done = subprocess.run(["bash", "-e"], input=lines, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    again = (tmp_path / "a demo" / "again.bin").read_bytes()
+    assert open_capture(tmp_path / "a demo" / "again.bin").events == 16384
+    assert again[-81920:] == (tmp_path / "a demo" / "dump.bin").read_bytes()[-81920:]
+    assert done.stdout.count("-> ") > 20

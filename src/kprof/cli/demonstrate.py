@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from kprof.board.traffic import data_stream
 from kprof.capture.open import open_capture
 from kprof.cli.output import say
 from kprof.errors import BoardError, FileAccessError, KprofError, UsageError
-from kprof.files import explain, is_there, read_bytes, write_text
+from kprof.files import explain, is_there, read_bytes, same_file, write_text
 from kprof.instrument.job import Job
 from kprof.instrument.job import run as run_instrument
 from kprof.names import read_names
@@ -216,17 +217,31 @@ def _agreement(summary: Summary, counted: dict[str, int]) -> str:
 
 
 def _farewell(demo: Demo) -> str:
+    """What was made, and lines that do the same: they work as they are pasted into a shell."""
     folder = shlex.quote(str(demo.folder))
+    kprof = _command()
+    line = f"{folder}/line"
     return "\n".join(
         (
             f"In {demo.folder}: dump.bin, kernel.names, kernel.elf and the instrumented src/.",
             "By hand, from the kernel to the report:",
-            f"  kprof sim {folder}/kernel.elf --link /tmp/md20",
-            f"  kprof upload /tmp/md20 -o {folder}/again.bin --names {folder}/kernel.names"
-            "    (in another terminal)",
-            f"  kprof report {folder}/again.bin --trace | less",
+            f"  {kprof} sim {folder}/kernel.elf --link {line} &",
+            f"  until [ -e {line} ]; do sleep 1; done",
+            f"  {kprof} upload {line} -o {folder}/again.bin --names {folder}/kernel.names --force",
+            f"  {kprof} trace {folder}/again.bin | head -60",
         )
     )
+
+
+def _command() -> str:
+    """How this kprof is typed in the current folder."""
+    here = Path(sys.argv[0])
+    if here.name != "kprof":
+        return f"{shlex.quote(sys.executable)} -m kprof"
+    found = shutil.which("kprof")
+    if found is not None and same_file(found, here):
+        return "kprof"
+    return shlex.quote(os.path.relpath(here))
 
 
 def _say(text: str) -> None:

@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "convert": "Write a capture as a capture file, a raw image or bank images.",
         "export": "Write a capture for Perfetto, speedscope, KCachegrind, pprof, ...",
         "completion": "Print the completion script for bash, zsh or fish.",
+        "examples": "List the examples that come with kprof, or copy them.",
         "man": "Print a man page, or write all of them to a folder.",
     },
 }
