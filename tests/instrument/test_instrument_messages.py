@@ -172,3 +172,27 @@ def test_gcc_warns_of_the_same(tmp_path: Path) -> None:
         command = ["gcc", "-fsyntax-only", "-Wmisleading-indentation"]
         done = subprocess.run([*command, "s.c"], cwd=tmp_path, capture_output=True, text=True)
         assert ("-Wmisleading-indentation" in done.stderr) == expected, (statements, done.stderr)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("target", ["soft", "x86-64"])
+def test_a_copy_has_no_new_warnings_of_the_optimiser(
+    tmp_path: Path, compiler: str, target: str
+) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    source = tmp_path / "g.c"
+    # The compiler sees that `check` changes no variable of others; an event may.
+    source.write_text(
+        "int f(int); int g;\nstatic int check(int n) { return n + 1; }\n"
+        "int f(int n) { int x; if (g) x = n; n = check(n); if (g) return x + n; return 0; }\n"
+    )
+    names = ["--names", str(tmp_path / "k.names"), "--target", target]
+    instrument = [sys.executable, "-m", "kprof", "instrument", str(source)]
+    subprocess.run([*instrument, "-o", str(tmp_path / "out"), *names], check=True)
+    command = [compiler, "-O2", "-Wall", "-Wextra", "-std=c90", "-pedantic", "-Werror", "-S"]
+    for path in (source, tmp_path / "out" / "g.c"):
+        done = subprocess.run(
+            [*command, str(path), "-o", str(tmp_path / "g.s")], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")

@@ -26,6 +26,17 @@ _INCLUDE = re.compile(r"\s*#\s*include\b")
 _IN_FUNCTIONS = re.compile(r"\b(?:return|if|else|for|while|do|switch|break|continue|goto)\b")
 _CODE = re.compile(r"\S")
 
+# What GCC's optimiser finds depends on what is inlined and what a call may change.
+# The first two are about what a compiler does not know of the others.
+_WARNINGS_OF_THE_OPTIMISER = (
+    *("pragmas", "unknown-warning-option", "maybe-uninitialized", "uninitialized", "array-bounds"),
+    *("stringop-overflow", "stringop-overread", "stringop-truncation", "format-overflow"),
+    *("format-truncation", "null-dereference", "restrict", "clobbered"),
+)
+_QUIET = " ".join(
+    f'_Pragma("GCC diagnostic ignored \\"-W{name}\\"")' for name in _WARNINGS_OF_THE_OPTIMISER
+)
+
 
 class UnmatchedError(InstrumentError):
     """A brace that the text does not close: an error, or closed by a macro or an included file.
@@ -174,6 +185,8 @@ def plant(scan: Scan, tags: Mapping[int, int], target: Target) -> tuple[str, Map
     if not edits:
         return scan.shadow.raw, failed
     text = prologue(target, sorted(set(planted)))
+    if text and target.strategy == "cleanup":
+        text = f"{_QUIET} {text}"
     top = _top_edit(scan, text) if text else None
     everything = [*edits.values(), *([top] if top else [])]
     return apply_edits(scan.shadow.raw, everything), failed
