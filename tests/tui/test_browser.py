@@ -6,12 +6,11 @@ import asyncio
 import contextlib
 import os
 import pty
-import shlex
-import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,11 @@ from tests.analysis import kernel_sim
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.replay.codes import OPEN, ORPHAN
-from kprof.capture import Capture, write_raw
-from kprof.names import format_names, parse_names
+from kprof.capture import Capture
+from kprof.names import parse_names
+from kprof.report.choose import report_parts, statistics_of
+from kprof.report.request import Request
+from kprof.report.units import Scale, safe_name
 from kprof.tui.app import Browser
 from kprof.tui.reading import Reading
 
@@ -61,7 +63,7 @@ def test_the_table_is_the_summary_and_sorts() -> None:
         await pilot.press("s")
         shown = [app.functions.line(at).plain.split() for at in range(len(app.functions))]
         assert [int(row[0]) for row in shown] == sorted((r.elapsed for r in rows), reverse=True)
-        assert "*elapsed" in app.lines.view.title
+        assert "*elapsed" in app.lines.view.title(80)
 
     drive(steps)
 
@@ -70,10 +72,11 @@ def test_the_table_fits_eighty_columns() -> None:
     async def steps(app: Browser, pilot: Any) -> None:
         await pilot.press("end")
         for at, row in enumerate(SUMMARY.functions):
-            line = app.functions.line(at).plain
+            line = app.functions.line(at, 80).plain
             assert line.isascii()
-            assert len(line) - len(row.entry.name) < 66
-        assert app.functions.title.index("name") == line.index(line.split()[-1])
+            assert len(line) <= 80
+            assert line.endswith(safe_name(row.entry.name))
+        assert app.functions.title(80).index("name") == line.index(line.split()[-1])
 
     drive(steps)
 
@@ -171,6 +174,101 @@ def test_the_graph_of_one_function() -> None:
     drive(steps)
 
 
+def chain(levels: int) -> Capture:
+    """f0 calls f1 calls ... to `levels` deep; the last calls two others."""
+    tags: list[int] = []
+    for at in range(levels):
+        tags.append(1024 + 2 * at)
+    for leaf in (levels, levels + 1):
+        tags += [1024 + 2 * leaf, 1025 + 2 * leaf]
+    for at in reversed(range(levels)):
+        tags.append(1025 + 2 * at)
+    return Capture.from_events([10 * n for n in range(len(tags))], tags)
+
+
+def test_a_chain_of_single_callees_is_one_step() -> None:
+    names = parse_names("".join(f"f{at}/{1024 + 2 * at}\n" for at in range(40)))
+    graph = Browser(Reading(chain(35), names), {}).graph
+    assert [graph.line(at, 60).plain.split()[-1] for at in range(len(graph))] == ["f0"]
+    graph.toggle(0)
+    shown = [graph.line(at, 60).plain for at in range(len(graph))]
+    assert [line.split()[-1] for line in shown] == [f"f{at}" for at in range(37)]
+    assert {line.index("f") for line in shown[1:35]} == {shown[1].index("f")}
+    assert shown[36].index("f") == shown[35].index("f") > shown[0].index("f")
+    graph.toggle(0)
+    assert len(graph) == 1
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_columns_go_before_names(width: int) -> None:
+    names = parse_names("chacha_permute_and_encrypt/1024\ng/1026\n")
+    capture = Capture.from_events([0, 5, 900_000, 1_800_000], [1024, 1026, 1027, 1025])
+    capture = replace(capture, info=replace(capture.info, clock_hz=Fraction(31_250_000)))
+    app = Browser(Reading(capture, names), {})
+    for view in (app.functions, app.graph, app.trace_view):
+        line = view.line(0, width).plain
+        assert len(line) <= width or width == 40
+        assert "chacha_permute" in line[:width]
+        assert len(view.title(width)) <= width
+    everything = app.functions.line(0, width).plain.split()
+    assert everything[-1] == "chacha_permute_and_encrypt"
+    assert ("##" in everything[-2]) == (width == 200)
+    heads = app.functions.title(200).split()
+    cells = [app.functions.line(at, 200).plain.split() for at in range(2)]
+    # One number of decimals a column: 1800000 ticks of 32 ns are 57.6 ms.
+    assert heads[0] == "elapsed"
+    assert [row[0] for row in cells] == ["57600.000", "28799.840"]
+
+
+def test_a_column_of_long_times_is_in_milliseconds() -> None:
+    scale = Scale(Fraction(31_250_000), 10**8)
+    assert (scale.unit, scale.text(10**8), scale.text(31)) == ("ms", "3200.000", "0.001")
+    assert Scale(Fraction(1_000_000), 12_146_820).text(12_146_820) == "12146820"
+    assert Scale(Fraction(31_250_000), 3_000).text(31) == "0.992"
+    assert Scale(Fraction(1_000_000), 5).text(None) == "-"
+
+
+def test_a_range_shows_the_calls_that_began_in_it() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("T")
+        app.lines.go(len(app.lines.view) // 3)
+        first = app.trace_view.span(app.lines.cursor)
+        await pilot.press("left_square_bracket")
+        node = app.trace_view.unfolded.lines[app.lines.cursor][0]
+        assert app.trace_view.calls.entry[node] == first[0]
+        await pilot.press("end")
+        app.lines.go(len(app.lines.view) // 2)
+        last = app.trace_view.span(app.lines.cursor)
+        await pilot.press("right_square_bracket")
+        request = Request(span=f"{first[0]}us~{last[1]}us")
+        expected = statistics_of(CAPTURE, NAMES, request).summary().functions
+        assert app.reading.summary.functions == expected
+        await pilot.press("R")
+        assert len(app.functions) == len(expected) < len(SUMMARY.functions)
+        await pilot.press("G")
+        assert int(app.graph.tree.net.sum()) == sum(row.net for row in expected)
+        await pilot.press("backslash", "R")
+        assert [row.net for row in app.reading.summary.functions] == [
+            row.net for row in SUMMARY.functions
+        ]
+
+    drive(steps)
+
+
+def test_the_distribution_is_that_of_the_report() -> None:
+    async def steps(app: Browser, pilot: Any) -> None:
+        await pilot.press("j", "d")
+        name = SUMMARY.functions[1].entry.name
+        request = Request(what="hist", subject=(name,))
+        expected = "".join(report_parts(CAPTURE, NAMES, request)).splitlines()
+        view = app.lines.view
+        assert [view.line(at).plain for at in range(len(view))] == expected
+        await pilot.press("r")
+        assert app.lines.cursor == 1
+
+    drive(steps)
+
+
 def test_search_goes_from_match_to_match() -> None:
     async def steps(app: Browser, pilot: Any) -> None:
         await pilot.press("T", "slash", *"mark", "enter")
@@ -237,38 +335,6 @@ def test_without_a_terminal_it_is_refused(
     os.close(side)
     assert (done.returncode, done.stdout or b"") == (2, b"")
     assert done.stderr.decode().startswith(f"kprof: standard {which} is no terminal, which the")
-
-
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-@pytest.mark.parametrize("errors", ["", "2>/dev/null"])
-def test_in_a_terminal(tmp_path: Path, errors: str) -> None:
-    """Drawn by tmux, whose cells it fills; with stderr elsewhere too."""
-    write_raw(tmp_path / "dump.bin", CAPTURE)
-    (tmp_path / "dump.names").write_text(format_names(NAMES))
-    server = ["tmux", "-L", f"kprof-{os.getpid()}", "-f", os.devnull]
-    browse = f"{shlex.quote(sys.executable)} -m kprof tui dump.bin {errors}"
-    start = [*server, "new-session", "-d", "-s", "tui", "-x", "80", "-y", "24", browse]
-
-    def screen(*wanted: str) -> str:
-        deadline = time.monotonic() + 30
-        while True:
-            done = subprocess.run(
-                [*server, "capture-pane", "-p", "-t", "tui"], capture_output=True, text=True
-            )
-            if all(text in done.stdout for text in wanted) or time.monotonic() > deadline:
-                return done.stdout
-
-    subprocess.run(start, cwd=tmp_path, check=True)
-    try:
-        functions = len(SUMMARY.functions)
-        assert f"line 1 of {functions}" in screen(f"line 1 of {functions}", "Quit")
-        subprocess.run([*server, "send-keys", "-t", "tui", "Down", "Down"], check=True)
-        shown = screen(f"line 3 of {functions}")
-        assert f"line 3 of {functions}" in shown
-        rows = SUMMARY.functions[:3]
-        assert [line.split()[1] for line in shown.splitlines()[2:5]] == [str(r.net) for r in rows]
-    finally:
-        subprocess.run([*server, "kill-server"], check=True)
 
 
 def test_how_to_read_a_raw_image_is_an_option(

@@ -195,8 +195,8 @@ class CallTable(NamedTuple):
     ----------
     function, context
         As in `kprof.analysis.calls.Calls`.
-    event, entry, elapsed, net
-        The event that began it, when that was, and how long it ran.
+    event, entry, exit, elapsed, net
+        The event that began it, when it began and ended, and how long it ran.
     flags
         As in `kprof.analysis.calls.Calls`.
     parent
@@ -211,6 +211,7 @@ class CallTable(NamedTuple):
     context: Integers
     event: Integers
     entry: Integers
+    exit: Integers
     elapsed: Integers
     net: Integers
     flags: NDArray[np.uint8]
@@ -225,7 +226,7 @@ class CallTable(NamedTuple):
 def call_table(found: Overview) -> CallTable:
     """All calls that stay; some 25 bytes of memory a call where a run is not longer than hours."""
     count, numbers = found.numbers.count, found.numbers
-    function, context, event, entry, elapsed, net = (_Widening(count) for _ in range(6))
+    function, context, event, entry, leave, elapsed, net = (_Widening(count) for _ in range(7))
     flags = np.zeros(count, np.uint8)
     # By their numbers in the stream: which call each was made from.
     caller = np.full(found.numbers.places, -1, np.int32)
@@ -236,6 +237,7 @@ def call_table(found: Overview) -> CallTable:
         context.put(at, rows.context)
         event.put(at, rows.entry)
         entry.put(at, rows.time - rows.elapsed - rows.away)
+        leave.put(at, rows.time)
         elapsed.put(at, rows.elapsed)
         net.put(at, rows.net)
         flags[at] = rows.flags
@@ -243,8 +245,9 @@ def call_table(found: Overview) -> CallTable:
         marks.append(block.marks.table)
         parents.append(block.mark_parent)
     return CallTable(
-        function.values, context.values, event.values, entry.values, elapsed.values, net.values,
-        flags, _kept_callers(numbers, caller), Rows(np.concatenate(marks)), np.concatenate(parents),
+        function.values, context.values, event.values, entry.values, leave.values,
+        elapsed.values, net.values, flags, _kept_callers(numbers, caller),
+        Rows(np.concatenate(marks)), np.concatenate(parents),
     )  # fmt: skip
 
 

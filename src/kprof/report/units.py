@@ -56,6 +56,36 @@ class Units:
         return f"{nanoseconds // 1_000_000_000} sec {rest} us"
 
 
+class Scale:
+    """One unit and one number of decimals for all times of a column.
+
+    Microseconds; milliseconds where the longest would have more digits than a reader takes in.
+
+    Attributes
+    ----------
+    unit
+        ``us`` or ``ms``.
+    """
+
+    def __init__(self, clock_hz: Fraction, most: int) -> None:
+        self._units = Units(clock_hz)
+        us = abs(self._units.exact(most))
+        in_ms = us >= (1_000_000_000 if self._units.whole else 100_000)
+        self.unit = "ms" if in_ms else "us"
+        self._decimals = 3 if in_ms or not self._units.whole else 0
+        self._divisor = 1000 if in_ms else 1
+
+    def text(self, ticks: int | None) -> str:
+        """Ticks in the unit; ``-`` for None."""
+        if ticks is None:
+            return "-"
+        if not self._decimals:
+            return str(ticks)
+        thousandths = round(self._units.exact(ticks) * 1000 / self._divisor)
+        whole, rest = divmod(abs(thousandths), 1000)
+        return f"{'-' if thousandths < 0 else ''}{whole}.{rest:03d}"
+
+
 def percent(part: int | Fraction, whole: int | Fraction) -> float:
     """`part` of `whole` in per cent, rounded half up to 2 places; 0 of 0 is 0."""
     if not whole:

@@ -12,55 +12,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.markup import escape
+import numpy as np
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.driver import Driver
-from textual.screen import ModalScreen
-from textual.widgets import ContentSwitcher, Footer, Input, Label, Static
+from textual.widgets import ContentSwitcher, Footer, Input, Label
 
+from kprof.analysis.overview import CallTable
 from kprof.names import display_name
-from kprof.report.summary import capture_line
-from kprof.report.units import Units, percent
+from kprof.report.units import safe_name
+from kprof.tui.dialogs import KEYS, SMALL_KEYS, ColumnChoice, Notice
 from kprof.tui.focus import focus
 from kprof.tui.lines import Lines
 from kprof.tui.reading import Reading
-from kprof.tui.views import Functions, Graph, Trace
+from kprof.tui.views import COLUMNS, WIDE, Functions, Graph, TextLines, Trace
 
 if TYPE_CHECKING:
     from kprof.tui.forest import Unfolded
-
-KEYS = """\
-R  functions                     Up Down j k  move
-G  call graph                    PgUp PgDn    move a page
-T  every call, as in the trace   Home End     first, last
-g  the function's own graph      z            its line to the middle
-w  its worst call                Enter        fold, unfold; of a function: its worst call
-r  the function in the table     c e          fold, unfold the children
-s  sort by the next column       C E          fold, unfold all below
-I  the capture                   n p          next, previous sibling
-O  its source in an editor       u            the caller
-/  search                        l            the callee of the most time
-> N  < P  next, previous match   q            quit"""
-
-
-class Notice(ModalScreen[None]):
-    """Text over the rest until a key is pressed."""
-
-    DEFAULT_CSS = """
-    Notice { align: center middle; }
-    Notice Static { width: auto; max-width: 90%; padding: 1 3; background: $surface; }
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        yield Static(escape(self._text))
-
-    def on_key(self) -> None:
-        self.dismiss()
 
 
 class Browser(App[None]):
@@ -71,9 +40,11 @@ class Browser(App[None]):
     CSS = """
     Screen { overflow: hidden; layout: vertical; }
     #views { height: 1fr; width: 1fr; }
-    #totals, #head, #search { width: 1fr; }
-    #totals { height: 1; background: $primary; color: $text; }
-    #head { height: 1; text-style: bold; color: $text-muted; }
+    #top, #head, #search { width: 1fr; }
+    #top { height: 1; background: ansi_blue; color: ansi_bright_white; }
+    #place { width: 24; text-align: right; }
+    #totals { width: 1fr; }
+    #head { height: 1; text-style: bold; }
     #search { display: none; height: 1; border: none; padding: 0 1; }
     #search.asked { display: block; }
     """
@@ -88,6 +59,12 @@ class Browser(App[None]):
         Binding("q", "quit", "Quit"),
         Binding("g", "own_graph", show=False),
         Binding("r", "table", show=False),
+        Binding("d", "distribution", show=False),
+        Binding("f", "columns", show=False),
+        Binding("y", "copy", show=False),
+        Binding("left_square_bracket", "edge(0)", show=False),
+        Binding("right_square_bracket", "edge(1)", show=False),
+        Binding("backslash", "whole", show=False),
         Binding("I", "info", show=False),
         Binding("O", "edit", show=False),
         Binding("up,k", "move(-1)", show=False, priority=False),
@@ -113,11 +90,12 @@ class Browser(App[None]):
 
     def __init__(self, reading: Reading, places: Mapping[str, tuple[Path, int]]) -> None:
         """Show one capture; `places` has the file and line of functions by their names."""
-        super().__init__()
-        self.reading = reading
+        super().__init__(ansi_color=True)
+        self._whole = self.reading = reading
         self._places = places
         self._entries = reading.tags.functions
         self._names = [display_name(entry.name).lower() for entry in self._entries]
+        self._shown_names = [safe_name(entry.name) for entry in self._entries]
         self._inlines = [display_name(entry.name).lower() for entry in reading.tags.inlines]
         self.functions = Functions(reading)
         self._term = ""
@@ -146,12 +124,15 @@ class Browser(App[None]):
         return type("StandardOutput", (base,), {"__init__": start})
 
     def compose(self) -> ComposeResult:
-        yield Label(self._totals(), id="totals", markup=False)
+        with Horizontal(id="top"):
+            yield Label(self.reading.totals(), id="totals", markup=False)
+            yield Label("", id="place", markup=False)
         yield Label("", id="head", markup=False)
         with ContentSwitcher(initial="functions", id="views"):
             yield Lines(self.functions, id="functions")
             yield Lines(self.functions, id="graph")
             yield Lines(self.functions, id="trace")
+            yield Lines(self.functions, id="text")
         yield Input(placeholder="search", id="search", compact=True)
         yield Footer()
 
@@ -170,8 +151,16 @@ class Browser(App[None]):
             self.query_one("#trace", Lines).view = self.trace_view
         self.query_one("#views", ContentSwitcher).current = name
         self.lines.focus()
-        self.query_one("#head", Label).update(self.lines.view.title)
+        self._draw_head()
         self.lines.changed()
+
+    def on_resize(self) -> None:
+        """The columns that fit are others now."""
+        self.call_after_refresh(self._draw_head)
+
+    def _draw_head(self) -> None:
+        title = self.lines.view.title(self.size.width)
+        self.query_one("#head", Label).update(title, layout=False)
 
     def action_graph(self) -> None:
         """Show the whole call graph."""
@@ -212,6 +201,76 @@ class Browser(App[None]):
         self.lines.changed()
         self.lines.go(line, center=True)
 
+    def action_distribution(self) -> None:
+        """Show how the times of the current function's calls are distributed."""
+        function = self._function()
+        if function < 0:
+            return
+        lines = self.query_one("#text", Lines)
+        head = f"Distribution of {self._shown_names[function]}"
+        lines.view = TextLines(head, self.reading.distribution(function), function)
+        lines.cursor = 0
+        self.action_show("text")
+
+    def action_columns(self) -> None:
+        """Choose the columns of the table."""
+
+        def done(chosen: tuple[str, ...] | None) -> None:
+            self.functions.chosen = chosen or self.functions.chosen
+            self.action_show("functions")
+
+        self.push_screen(ColumnChoice(COLUMNS, self.functions.chosen), done)
+
+    def action_copy(self) -> None:
+        """Give the current line to the terminal's clipboard (OSC 52)."""
+        lines = self.lines
+        if len(lines.view):
+            self.copy_to_clipboard(lines.view.line(lines.cursor, WIDE).plain.strip())
+            self.notify("copied")
+
+    def action_edge(self, end: int) -> None:
+        """Begin or end the range of time at the call of the current line."""
+        if self.lines.id != "trace" or not len(self.trace_view):
+            self.notify("a range begins and ends at calls: press T or w first")
+            return
+        mine = self.trace_view.span(self.lines.cursor)
+        old = self.reading.span or (0, self._whole.summary.ledger.elapsed)
+        span = (old[0], mine[1]) if end else (mine[0], old[1])
+        if span[1] < span[0]:
+            span = mine
+        self._read(span)
+
+    def action_whole(self) -> None:
+        """End the range."""
+        if self.reading.span is not None:
+            self._read(None)
+
+    def _read(self, span: tuple[int, int] | None) -> None:
+        """Show the calls that begin in a range, or all."""
+        functions, line = self.functions, self.lines.cursor
+        node = self.trace_view.unfolded.lines[line][0] if self.lines.id == "trace" else -1
+        event = int(self.trace_view.calls.event[node]) if 0 <= node < len(self._calls) else -1
+        self.reading = self._whole.within(span) if span is not None else self._whole
+        self.functions = Functions(self.reading, functions.sorted)
+        self.functions.chosen = functions.chosen
+        self.__dict__.pop("graph", None)
+        self.__dict__.pop("trace_view", None)
+        self.query_one("#functions", Lines).view = self.functions
+        self.query_one("#graph", Lines).view = self.functions
+        self.query_one("#totals", Label).update(self.reading.totals(), layout=False)
+        if self.lines.id == "graph":
+            self.action_graph()
+        else:
+            self.action_show(self.lines.id or "functions")
+        if event >= 0 and len(self._calls):
+            row = int(np.searchsorted(self._calls.event, event))
+            self.lines.go(self.trace_view.unfolded.reveal(min(row, len(self._calls) - 1)))
+            self.lines.changed()
+
+    @property
+    def _calls(self) -> CallTable:
+        return self.trace_view.calls
+
     def action_sort(self) -> None:
         """Sort the functions by the next column."""
         function = self._function()
@@ -245,14 +304,15 @@ class Browser(App[None]):
     def on_lines_moved(self) -> None:
         """Say where the cursor is."""
         lines = self.lines
-        place = f"{min(lines.cursor + 1, len(lines.view))} of {len(lines.view)}"
-        self.query_one("#totals", Label).update(f"{self._totals()}  line {place}")
+        place = f" line {min(lines.cursor + 1, len(lines.view))} of {len(lines.view)}"
+        self.query_one("#place", Label).update(place, layout=False)
 
     def action_tree(self, what: str) -> None:
         """Fold or unfold below the cursor."""
-        unfolded = self._unfolded()
+        unfolded, view = self._unfolded(), self.lines.view
         if unfolded is not None and len(unfolded):
-            getattr(unfolded, what)(self.lines.cursor)
+            tree = view if what == "toggle" and isinstance(view, Graph) else unfolded
+            getattr(tree, what)(self.lines.cursor)
             self.lines.changed()
 
     def action_step(self, where: str) -> None:
@@ -297,19 +357,13 @@ class Browser(App[None]):
 
     def action_info(self) -> None:
         """What the capture is."""
-        odd = self.reading.summary.anomalies
-        self.push_screen(
-            Notice(
-                f"{capture_line(self.reading.summary)}\n{self._totals()}\n"
-                f"{odd.context_switches} context switches, {odd.contexts} tasks, "
-                f"{odd.orphan_exits} orphan exits, {odd.open_calls} open calls, "
-                f"{odd.unwound_calls} unwound calls"
-            )
-        )
+        self.push_screen(Notice(self.reading.about()))
 
     def action_help(self) -> None:
         """The keys."""
-        self.push_screen(Notice(KEYS))
+        size = self.size
+        room = size.height > KEYS.count("\n") and size.width >= 80
+        self.push_screen(Notice(KEYS if room else SMALL_KEYS))
 
     def action_edit(self) -> None:
         """Open the source of the current function in the user's editor."""
@@ -338,11 +392,3 @@ class Browser(App[None]):
     def _unfolded(self) -> Unfolded | None:
         view = self.lines.view
         return view.unfolded if isinstance(view, (Graph, Trace)) else None
-
-    def _totals(self) -> str:
-        units, ledger = Units(self.reading.summary.info.clock_hz), self.reading.summary.ledger
-        parts = [f"Elapsed {units.seconds(ledger.elapsed)}"]
-        for label, ticks in (("run", ledger.run), ("idle", ledger.idle)):
-            parts.append(f"{label} {percent(ticks, ledger.elapsed):.2f}%")
-        parts.append(f"{self.reading.summary.events} events")
-        return "  ".join([*parts, self.reading.said] if self.reading.said else parts)

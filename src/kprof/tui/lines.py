@@ -32,6 +32,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.view = view
         self.cursor = 0
         self._centred = False
+        self._drawn = (-1, -1)  # the cursor and the first line, as they are on the screen
 
     def on_mount(self) -> None:
         self.changed()
@@ -43,6 +44,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def changed(self) -> None:
         """The view has other lines now."""
         self.virtual_size = Size(self.size.width, len(self.view))
+        self._drawn = (-1, -1)
         self.go(self.cursor, center=self._centred)
 
     def go(self, line: int, *, center: bool = False) -> None:
@@ -59,7 +61,13 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             else:
                 region = Region(0, self.cursor, 1, 1)
                 self.scroll_to_region(region, animate=False, force=True)
-        self.refresh()
+        was, first = self._drawn
+        self._drawn = (self.cursor, self.scroll_offset.y)
+        if was >= 0 and first == self.scroll_offset.y:
+            self.refresh_lines(was)
+            self.refresh_lines(self.cursor)
+        else:
+            self.refresh()
         self.post_message(self.Moved())
 
     def render_line(self, y: int) -> Strip:
@@ -67,12 +75,12 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         width = self.size.width
         if line >= len(self.view):
             return Strip.blank(width, self.rich_style)
-        text = self.view.line(line)
-        text.truncate(width, overflow="ellipsis", pad=True)
+        text = self.view.line(line, width)
+        text.truncate(width)
         if line == self.cursor:
-            segments = [Segment(text.plain, Style(reverse=True, bold=True))]
-        else:
-            segments = list(text.render(self.app.console, end=""))
+            plain = text.plain.ljust(width)
+            return Strip([Segment(plain, Style(reverse=True))]).adjust_cell_length(width)
+        segments = list(text.render(self.app.console, end=""))
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 
     def on_click(self, event: Click) -> None:

@@ -6,13 +6,17 @@ from functools import cached_property
 
 from kprof.analysis.overview import CallTable, call_table
 from kprof.analysis.replay.tags import TagTable
+from kprof.analysis.selection import Selection, distributions
 from kprof.analysis.summary import Summary, summarise
 from kprof.capture.model import Capture
 from kprof.names import NameFile
 from kprof.names.calls import CallKnowledge
 from kprof.report.choose import has_filter, trigger_cost
+from kprof.report.distribution import distribution_lines
 from kprof.report.request import Request
 from kprof.report.shown import Shown, shown
+from kprof.report.summary import capture_line
+from kprof.report.units import Units, percent, safe_name
 
 
 class Reading:
@@ -58,6 +62,15 @@ class Reading:
         """Every call."""
         return call_table(self.shown.found)
 
+    def distribution(self, function: int) -> list[str]:
+        """The lines of ``kprof report --hist``."""
+        stream, chosen = self.shown.found.stream, self.shown.found.chosen
+        total, own = distributions(stream, Selection(stream, chosen), function)
+        units = Units(stream.info.clock_hz)
+        name = safe_name(self.tags.functions[function].name)
+        lines = distribution_lines(f"{name}, total (elapsed)", total, units)
+        return [*lines, "", *distribution_lines(f"{name}, self (net)", own, units)]
+
     @cached_property
     def tags(self) -> TagTable:
         """The functions and inline triggers by their numbers."""
@@ -73,3 +86,26 @@ class Reading:
         """What the filters left out."""
         request = self._asked[3]
         return self.shown.said if self.span is not None or has_filter(request) else ""
+
+    def totals(self) -> str:
+        """One line: the times of the run, or the range."""
+        ledger, info = self.summary.ledger, self.summary.info
+        units = Units(info.clock_hz)
+        if self.span is not None:
+            first, last = (units.text(ticks) for ticks in self.span)
+            return f"Calls that began from {first} to {last} us  (\\ the whole run)"
+        parts = [f"Elapsed {units.seconds(ledger.elapsed)}"]
+        for label, ticks in (("run", ledger.run), ("idle", ledger.idle)):
+            parts.append(f"{label} {percent(ticks, ledger.elapsed):.2f}%")
+        parts.append(f"{self.summary.events} events")
+        return "  ".join([*parts, self.said] if self.said else parts)
+
+    def about(self) -> str:
+        """What the capture is, and what was odd in it."""
+        odd = self.summary.anomalies
+        return (
+            f"{capture_line(self.summary)}\n{self.totals()}\n"
+            f"{odd.context_switches} context switches, {odd.contexts} tasks, "
+            f"{odd.orphan_exits} orphan exits, {odd.open_calls} open calls, "
+            f"{odd.unwound_calls} unwound calls"
+        )
