@@ -2,7 +2,8 @@
 
 Run it in the project's folder as ``python -m tools.screenshots``. Needs the extras board and dev,
 chromium with chromedriver, and for small files pngquant. The picture of the case study needs what
-``make -C examples/lwip run`` leaves; ``python -m tools.screenshots case`` makes that one alone.
+``make -C examples/lwip run`` leaves; ``python -m tools.screenshots case`` makes that one alone, and
+``perfetto`` that of Perfetto's interface.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.export.perfetto_ui import perfetto_ui
 from tests.html.chromium import Page, chromium
 
 IMAGES = Path("docs/images")
@@ -94,6 +96,28 @@ def case_study(work: Path) -> None:
         shoot(driver, "case-study", "#columns-grid", 860)
 
 
+_PERFETTO_VIEW = """
+const trace = self.app.trace, workspace = trace.currentWorkspace ?? trace.workspace;
+const open = (node) => { node.expand(); node.children.forEach(open); };
+for (const node of [...workspace.children])
+  if (/^(Ftrace|Scheduler|System)/.test(node.name)) workspace.removeChild(node); else open(node);
+self.app.sidebar.toggleVisibility();
+trace.timeline.setViewportTime(60000000n, 100000000n);
+"""
+
+
+def perfetto(work: Path) -> None:
+    """A part of the run in Perfetto's own interface."""
+    trace = work / "dump.pftrace"
+    names = NAMES.resolve()
+    kprof("export", "dump.kpd", "--names", names, "--format", "perfetto", "-o", trace, folder=work)
+    with perfetto_ui(trace, WIDTH, 1000) as page:
+        page.wait("return !self.app.isLoadingTrace && self.app.trace.workspace.children.length > 4")
+        page.driver.execute_script(_PERFETTO_VIEW)
+        page.driver.execute_async_script("setTimeout(arguments[0], 4000)")
+        shoot(page.driver, "perfetto", "main", 860)
+
+
 def settle(page: Page) -> None:
     """Until the page stands still: its animations take under half a second."""
     page.driver.execute_async_script("setTimeout(arguments[0], 900)")
@@ -147,6 +171,9 @@ def main() -> None:
             return
         kprof("sim", KERNEL / "kernel.elf", "--names", NAMES, "--dump", work / "dump.kpd")
         kprof("sim", KERNEL / "loan.elf", "--names", NAMES, "--dump", work / "after.kpd")
+        perfetto(work)
+        if sys.argv[1:] == ["perfetto"]:
+            return
         pages(work)
         pictures = terminal(work)
         with chromium(WIDTH, 1000) as driver:

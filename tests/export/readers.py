@@ -51,6 +51,15 @@ def speedscope(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def speedscope_warnings(path: Path) -> list[str]:
+    """What speedscope's importer has to say of a file."""
+    package = npm_package("speedscope")
+    found: list[str] = json.loads(run(tool("node"), HERE / "speedscope_import.mjs", package, path))[
+        "warned"
+    ]
+    return found
+
+
 def firefox_functions(path: Path, folder: Path) -> dict[str, tuple[float, float]]:
     """Self and total time in ms of each function, as the Firefox Profiler has them."""
     program = npm_package("@firefox-devtools/profiler-cli") / "dist" / "profiler-cli.js"

@@ -21,11 +21,11 @@ const nothing = new Proxy(function () {}, {
   construct: () => nothing,
   set: () => true,
 });
-const said = [];
+const said = [], warned = [];
 const scope = {
   document: nothing, navigator: { userAgent: "", platform: "" }, location: { hash: "", href: "" },
   localStorage: nothing, addEventListener: () => {}, requestAnimationFrame: () => 0, matchMedia: () => nothing,
-  console: { log: (...words) => said.push(words.join(" ")), warn() {}, error() {}, time() {}, timeEnd() {} },
+  console: { log: (...words) => said.push(words.join(" ")), warn: (...words) => warned.push(words.join(" ")), error() {}, time() {}, timeEnd() {} },
   setTimeout, clearTimeout, TextDecoder, TextEncoder, URL, Blob, atob, btoa, Uint8Array, ArrayBuffer, alert() {},
 };
 scope.window = scope.self = scope.globalThis = scope;
@@ -43,5 +43,5 @@ const profiles = group.profiles.map((profile) => {
   profile.forEachCall((node) => (calls[node.frame.name] = (calls[node.frame.name] ?? 0) + 1), () => {});
   return { name: profile.getName(), unit: profile.getWeightUnit(), total: profile.getTotalWeight(), frames, calls };
 });
-process.stdout.write(JSON.stringify({ profiles, said }));
+process.stdout.write(JSON.stringify({ profiles, said, warned }));
 process.exit(0);

@@ -85,6 +85,23 @@ def test_speedscope(shot: Sample, tmp_path: Path) -> None:
         assert nonzero(total) == apart(shot)
 
 
+def test_firefox_markers_have_a_schema(shot: Sample, tmp_path: Path) -> None:
+    profile = json.loads(written(shot, "firefox", tmp_path / "x.json").read_bytes())
+    fields = {
+        schema["name"]: {entry["key"] for entry in schema["data"] if "key" in entry}
+        for schema in profile["meta"]["markerSchema"]
+    }
+    (thread,) = profile["threads"]
+    markers = thread["markers"]
+    assert all(fields[data["type"]] == set(data) - {"type"} for data in markers["data"])
+    inlines = Counter(
+        thread["stringArray"][name]
+        for name, data in zip(markers["name"], markers["data"], strict=True)
+        if data["type"] == "InlineTrigger"
+    )
+    assert inlines == Counter({entry.name: count for entry, count in shot.summary.inlines})
+
+
 def test_speedscope_schema(shot: Sample, tmp_path: Path) -> None:
     package = readers.npm_package("speedscope")
     schema = json.loads((package / "dist" / "release" / "file-format-schema.json").read_text())
@@ -100,6 +117,7 @@ def test_chrome_in_speedscope(tmp_path: Path) -> None:
     """Not of the simulated kernel: the importer orders calls of no length in its own way."""
     shot = plain()
     path = written(shot, "chrome", tmp_path / "trace.json")
+    assert readers.speedscope_warnings(path) == []
     running, task = readers.speedscope(path)
     assert running["name"].endswith("running (tid 0)")
     assert running["total"] == task["total"] == shot.summary.ledger.elapsed
@@ -363,6 +381,16 @@ def test_dot(shot: Sample, tmp_path: Path) -> None:
     for name, calls in shot.calls.items():
         label = named[name.replace("\\", "\\\\")]
         assert f"\\n{calls} calls\\n{shot.net.get(name, 0)} of " in label
+    ledger = shot.summary.ledger
+    idle = f"(idle)\\n{ledger.idle} us, {100 * ledger.idle / max(1, ledger.elapsed):.2f}%"
+    assert (idle in labels.values()) == (ledger.idle > 0)
+    colours = {node["label"].split("\\n")[0]: node.get("fillcolor", "") for node in data["objects"]}
+    net = {f.entry.name.replace("\\", "\\\\"): f.net for f in shot.summary.functions if f.net > 0}
+    depth = {name: float(colours[name].split()[1]) for name in net}
+    assert max(depth.values()) == 0.85
+    assert sorted(net, key=lambda name: net[name]) == sorted(
+        net, key=lambda name: (depth[name], net[name])
+    )
     into: Counter[str] = Counter()
     for edge in data["edges"]:
         into[labels[edge["head"]].split("\\n")[0].replace("\\\\", "\\")] += int(edge["label"])
@@ -418,6 +446,22 @@ def test_vcd_in_vcdvcd(shot: Sample, tmp_path: Path) -> None:
         elif kind == CLOSE:
             pile.pop()
     assert nonzero(high) == nonzero(expected)
+
+
+def test_vcd_has_a_layout_for_gtkwave(shot: Sample, tmp_path: Path) -> None:
+    """Its signals are those of the dump; one that is there is not replaced."""
+    path = written(shot, "vcd", tmp_path / "x.vcd")
+    layout = tmp_path / "x.gtkw"
+    lines = layout.read_text().splitlines()
+    assert f'[dumpfile] "{path}"' in lines
+    shown = [line.removeprefix("kprof.").split("[")[0] for line in lines if line[:6] == "kprof."]
+    wires = re.findall(r"^\$var (?:wire|string) \d+ \S+ (\S+) \$end$", path.read_text(), re.M)
+    assert sorted(shown) == sorted(set(wires) - {"context"})
+    layout.write_text("mine")
+    written(shot, "vcd", path)
+    assert layout.read_text() == "mine"
+    export(shot.capture, shot.names, "vcd", path, force=True)
+    assert layout.read_text() != "mine"
 
 
 def test_vcd_in_gtkwave(shot: Sample, tmp_path: Path) -> None:

@@ -29,6 +29,25 @@ _CATEGORIES = (
 )
 _OTHER, _CALLS, _IDLE, _MARKS, _INTERRUPTS = range(5)
 _INSTANT, _INTERVAL = 0, 1  # phases of markers
+_INLINE, _TURN = "InlineTrigger", "Turn"
+_PLACES = ["marker-chart", "marker-table", "timeline-overview"]
+_SCHEMA = [
+    {
+        "name": _INLINE, "display": _PLACES, "chartLabel": "{marker.name}",
+        "tooltipLabel": "{marker.name}", "tableLabel": "{marker.name} in {marker.data.function}",
+        "data": [
+            {"key": "function", "label": "In", "format": "string", "searchable": True},
+            {"label": "Description", "value": "An inline trigger of the program."},
+        ],
+    },
+    {
+        "name": _TURN, "display": _PLACES, "chartLabel": "{marker.name}",
+        "tooltipLabel": "{marker.name} runs", "tableLabel": "{marker.name}",
+        "data": [
+            {"label": "Description", "value": "A turn of a context on the processor."},
+        ],
+    },
+]  # fmt: skip
 
 
 def write(view: View, out: BinaryIO) -> None:
@@ -49,6 +68,7 @@ class _Marker(NamedTuple):
     name: int
     start: int
     end: int | None
+    data: str
 
 
 class _Profile:
@@ -58,6 +78,7 @@ class _Profile:
         self._scale = Scale(view.info.clock_hz, "ns")
         self._strings: list[str] = []
         self._functions: list[int] = []
+        self._texts: list[str] = []  # their names as JSON
         self._categories: list[int] = []
         self._files: list[int | None] = []
         self._lines: list[int | None] = []
@@ -81,6 +102,7 @@ class _Profile:
 
     def _function(self, name: str, category: int, place: Place = NOWHERE) -> int:
         self._functions.append(self._string(name))
+        self._texts.append(json.dumps(name))
         if place.file and place.file not in self._paths:
             self._paths[place.file] = self._string(place.file)
         self._files.append(self._paths.get(place.file))
@@ -112,7 +134,9 @@ class _Profile:
             marks: list[_Marker] = []
             for kind, value, time in actions:
                 if kind == MARK:
-                    marks.append(_Marker(self._inlines[value], time, None))
+                    here = self._texts[self._frames[top]]
+                    data = f'{{"type":"{_INLINE}","function":{here}}}'
+                    marks.append(_Marker(self._inlines[value], time, None, data))
                     continue
                 if time > since:
                     samples.append((top, since, time - since))
@@ -124,7 +148,8 @@ class _Profile:
                     top = -1 if below is None else below
                 elif kind == CONTEXT:
                     if context >= 0:
-                        marks.append(_Marker(self._functions[context], began, time))
+                        data = f'{{"type":"{_TURN}"}}'
+                        marks.append(_Marker(self._functions[context], began, time, data))
                     if value != END:
                         began, context = time, self._context(value)
                         top = self._node(-1, context)
@@ -140,7 +165,7 @@ class _Profile:
         columns["end"].extend(["null" if m.end is None else ms(m.end) for m in marks])
         columns["phase"].extend([str(_INSTANT if m.end is None else _INTERVAL) for m in marks])
         columns["category"].extend([str(_MARKS if m.end is None else _OTHER) for m in marks])
-        columns["data"].extend(["null"] * len(marks))
+        columns["data"].extend([mark.data for mark in marks])
         self._samples += len(samples)
         self._marks += len(marks)
 
@@ -205,7 +230,7 @@ class _Profile:
         meta = {
             "version": 27, "preprocessedProfileVersion": 47, "interval": 1, "product": "kprof",
             "startTime": self._view.info.started_ns / 1e6, "processType": 0, "stackwalk": 0,
-            "debug": False, "categories": categories, "markerSchema": [], "symbolicated": True,
+            "debug": False, "categories": categories, "markerSchema": _SCHEMA, "symbolicated": True,
             "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
         }  # fmt: skip
         return {"meta": meta, "libs": [], "pages": [], "threads": [thread]}

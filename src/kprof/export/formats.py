@@ -14,12 +14,17 @@ from kprof.files import explain, writing, writing_folder
 if TYPE_CHECKING:
     from kprof.analysis.filters import Filter
     from kprof.capture.model import Capture, CaptureInfo
+    from kprof.export.view import View
     from kprof.names import NameFile
     from kprof.names.calls import CallKnowledge
 
 
 class Format(NamedTuple):
-    """A format: what its files are called, what opens it, and where its writer is."""
+    """A format: what its files are called, what opens it, and where its writer is.
+
+    `beside` is the suffix of a second file that the reader wants; the module's `write_beside`
+    writes it where there is none yet.
+    """
 
     suffix: str
     reader: str
@@ -28,6 +33,7 @@ class Format(NamedTuple):
     folder: bool = False
     binary: bool = False
     paths: bool = False
+    beside: str = ""
 
 
 FORMATS: dict[str, Format] = {
@@ -46,7 +52,7 @@ FORMATS: dict[str, Format] = {
         ".parquet", "DuckDB, Polars, Spark; a row a call", "arrow", "write_parquet", binary=True
     ),
     "arrow": Format(".arrow", "pyarrow, Polars; a row a call", "arrow", "write_arrow", binary=True),
-    "vcd": Format(".vcd", "GTKWave", "vcd"),
+    "vcd": Format(".vcd", "GTKWave", "vcd", beside=".gtkw"),
 }
 
 
@@ -128,7 +134,18 @@ def export(
     else:
         with writing(target) as out:
             write(view, out)
+        if entry.beside and Path(target).is_file():
+            _write_beside(view, entry, Path(target), force)
     return view.recognised
+
+
+def _write_beside(view: View, entry: Format, target: Path, force: bool) -> None:
+    """Write the file beside `target`; one that is there may hold what its owner has arranged."""
+    beside = target.with_suffix(entry.beside)
+    if beside.exists() and not force:
+        return
+    with writing(beside) as out:
+        importlib.import_module(f"kprof.export.{entry.module}").write_beside(view, target, out)
 
 
 def _check_folder(target: Path, form: str, force: bool) -> None:

@@ -58,6 +58,7 @@ _FIRST = 16  # track of the system context; each context has two numbers, one fo
 _PID = 1  # a task's thread has the number of its context, the processor's idle thread 0
 _EXPLICIT = 3  # child_ordering: by sibling_order_rank
 _SLEEPING = 1
+_MOST_SWITCHES = 1 << 14  # pairs of contexts that are remembered
 _CATEGORIES = ("task", "interrupt", "system", "user", "idle")
 _TASK_CATEGORY, _INTERRUPT_CATEGORY, _SYSTEM, _USER, _IDLE_CATEGORY = range(1, 6)
 _ENDINGS = ((states.ORPHAN, "began before"), (states.OPEN, "open"), (states.UNWOUND, "unwound"))
@@ -102,6 +103,7 @@ class _Writer:
         self._busy = Busy(view)
         self._context = view.first
         self._stacks: dict[int, list[_Open]] = {}
+        self._switches: dict[tuple[int, int], bytes] = {}
         self._turns = 0
         self._flows: dict[int, int] = {}  # by context: the flow from its last turn
         self._own = np.full(max(1, len(view.functions)), _TASK_CATEGORY)
@@ -204,17 +206,24 @@ class _Writer:
 
     def _scheduled(self, old: int, new: int, now: int) -> bytes:
         """A context gives the processor to another one; -1: none, at the ends of the capture."""
+        end = self._switches.get((old, new))
+        if end is None:
+            if len(self._switches) > _MOST_SWITCHES:
+                self._switches.clear()
+            end = self._switches[old, new] = self._sched_switch(old, new)
+        bundle = number(1, 0) + content(2, number(1, now) + end)
+        return content(_PACKET, content(_FTRACE, bundle) + number(_SEQUENCE, 1))
+
+    def _sched_switch(self, old: int, new: int) -> bytes:
+        """What follows the time in an ftrace event."""
         switch = b""
         for first, context in ((1, old), (5, new)):
             name = context_name(self._view, context) if context > 0 else "swapper"
-            switch += content(first, name)
-            switch += number(first + 1, max(0, context))
+            switch += content(first, name) + number(first + 1, max(0, context))
             switch += number(first + 2, 120)
             if first == 1:
                 switch += number(4, _SLEEPING if context > 0 else 0)
-        data = number(1, now) + number(2, max(0, old)) + content(4, switch)
-        bundle = content(_FTRACE, number(1, 0) + content(2, data))
-        return content(_PACKET, bundle + number(_SEQUENCE, 1))
+        return number(2, max(0, old)) + content(4, switch)
 
     def _block(self, shown: Shown) -> None:
         steps, inside = shown.steps, shown.inside

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_SHORT = [bytes([value]) for value in range(0x80)]
+
 
 def varint(value: int) -> bytes:
     """An unsigned integer, 7 bits a byte, the lowest first; negative ones as 64 bit complement."""
+    if 0 <= value < 0x80:
+        return _SHORT[value]
     value &= (1 << 64) - 1
     parts = bytearray()
     while value > 0x7F:

@@ -9,6 +9,9 @@ tick is not shown, inline triggers apart.
 
 from __future__ import annotations
 
+import json
+import math
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kprof.export.labels import context_name, plain
@@ -18,11 +21,43 @@ from kprof.export.view import INTERRUPTS, View
 
 _CONTEXT, _TASK, _INTERRUPT, _DEPTH, _TOP = range(5)  # codes of the first variables
 _FIRST = 5
+_SCOPE = "kprof"
+_WIDTH = 5  # of the whole run at first, in GTKWave's frames of 200 pixels
+_BIT, _DECIMAL, _TEXT = 28, 24, 820  # how GTKWave shows a signal
 
 
 def write(view: View, out: BinaryIO) -> None:
     """Write the wires of the functions that ran."""
     _Writer(view, out).write()
+
+
+def write_beside(view: View, target: Path, out: BinaryIO) -> None:
+    """Write GTKWave's save file for the dump `target`: all signals shown, names as text.
+
+    Paths stand in it as they are here: GTKWave looks for a file that was moved beside the save
+    file. Format: GTKWave's manual, ``-S``, and the files that it writes.
+    """
+    run = Scale(view.info.clock_hz).whole(view.ledger.elapsed)
+    zoom = -math.log2(max(1, run / _WIDTH))
+    path = json.dumps(str(target.resolve()), ensure_ascii=False)
+    lines = [
+        "[*] written by kprof",
+        f"[dumpfile] {path}",
+        "[timestart] 0",
+        f"*{zoom:.6f} 0" + " -1" * 26,  # the scale; where the markers are
+        "[sst_width] 180",
+        "[signals_width] 200",
+        f"@{_TEXT}",
+        *(f"{_SCOPE}.{name}" for name in ("task", "running")),
+        f"@{_BIT}",
+        f"{_SCOPE}.interrupt",
+        f"@{_DECIMAL}",
+        f"{_SCOPE}.depth[15:0]",
+        f"@{_BIT}",
+    ]
+    ran = zip(view.functions, view.ran().tolist(), strict=True)
+    lines += [f"{_SCOPE}.{_identifier(entry.name)}" for entry, shown in ran if shown]
+    out.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
 
 
 class _State(NamedTuple):
@@ -87,7 +122,7 @@ class _Writer:
         lines = [
             "$version kprof $end",
             f"$timescale 1 {self._scale.unit} $end",
-            "$scope module kprof $end",
+            f"$scope module {_SCOPE} $end",
             f"$var wire 32 {_code(_CONTEXT)} context $end",
             f"$var string 1 {_code(_TASK)} task $end",
             f"$var wire 1 {_code(_INTERRUPT)} interrupt $end",
