@@ -220,7 +220,7 @@ def _open(tags: list[int]) -> bool:
     return sum(-1 if tag & 1 else 1 for tag in tags) > 0
 
 
-def make_capture(folder: Path, load: Load, events: int) -> Path:
+def make_capture(folder: Path, events: int, load: Load = LOADS[0]) -> Path:
     """A load as a raw image of so many events, and its name file beside it."""
     from kprof.capture.records import encode_records
 
@@ -304,10 +304,10 @@ def main() -> None:
         print(f"{'':16} {'memcpy':>8} {'C loop':>8} {'fast':>8} {'/ C':>6} {'goal':>6} "
               f"{'CPU':>8} {'plain':>8} {'peak':>8}")  # fmt: skip
         for load, goal in zip(LOADS, GOALS, strict=True):
-            dump = make_capture(folder / "capture", load, events)
+            dump = make_capture(folder / "capture", events, load)
             count, loop, copy = best_of([str(folder / "loop"), str(dump)])
             ran = summaries(dump, "fast")
-            small = make_capture(folder / "small", load, 1_000_000)
+            small = make_capture(folder / "small", 1_000_000, load)
             slow = summaries(small, "plain")
             rate, c = count / ran.wall, count / loop
             print(f"{load.name:16} {count / copy / 1e6:8.0f} {c / 1e6:8.0f} {rate / 1e6:8.1f} "
