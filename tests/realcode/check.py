@@ -211,7 +211,7 @@ def _count(
         return
     if dumped and Counter(dumped) != Counter(name for name, _ in fires):
         verdict.broken.append("the instrumented unit has other functions than the original")
-    verdict.unread = _unread(said, {one.name for one in own})
+    verdict.unread = _unread(said, {f"{one.line}: {one.name}" for one in own})
     known = read_calls(names)
     facts = known.functions.items() if known else ()
     places = {(_base(name), fact.line, fact.static) for name, fact in facts}
@@ -255,8 +255,8 @@ def _unread(said: str, defined: set[str]) -> list[str]:
         if not found:
             continue
         if head.endswith("functions ") and " more" not in tail:  # source mode's list
-            some = (item.rpartition(" ")[2] for item in tail.split(", "))
-            unread += [name for name in some if name in defined]
+            some = (item.partition(":")[2] for item in tail.split(", "))  # FILE:LINE: NAME
+            unread += [place for place in some if place in defined]
         else:
             unread.append(line)
     return unread

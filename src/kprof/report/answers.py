@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from kprof.analysis.calls import Timeline, timeline
@@ -20,6 +21,7 @@ from kprof.analysis.replay.compiled import pays
 from kprof.analysis.selection import Selection, distributions, kept_paths
 from kprof.analysis.stream import Outcome, Stream
 from kprof.capture.model import Capture
+from kprof.errors import UsageError
 from kprof.names import NameFile
 from kprof.names.calls import CallKnowledge
 from kprof.report.choose import (
@@ -198,14 +200,14 @@ def graph_text_parts(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> Iterator[str]:
     """The tree of calls, or the callers and callees of one function."""
-    return _folded_text(capture, names, request, known, _graph)
+    return _folded_text(capture, names, request, known, _graph_of(request, known))
 
 
 def graph_object(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> dict[str, Any]:
     """The same tree."""
-    return _folded_object(capture, names, request, known, _graph)
+    return _folded_object(capture, names, request, known, _graph_of(request, known))
 
 
 def hist_text_parts(
@@ -271,6 +273,45 @@ def _stream(
     stream = Stream(capture, names, trigger_cost=cost, known=known)
     chosen = filter_of(stream.info, request) if has_filter(request) else None
     return stream, Selection(stream, chosen)
+
+
+def _graph_of(request: Request, known: CallKnowledge | None) -> _Fold:
+    """The graph that is asked for.
+
+    Raises
+    ------
+    UsageError
+        It is that of the sources, and nothing is known of them.
+    """
+    if not request.static:
+        return _graph
+    if known is None:
+        raise UsageError(
+            "no call knowledge (NAMES.calls) is beside the name file; expected it for --static: "
+            "kprof cc and kprof instrument write it"
+        )
+    return partial(_static, known)
+
+
+def _static(
+    known: CallKnowledge,
+    stream: Stream,
+    selection: Selection,
+    function: str,
+    _: Units,
+    *,
+    json: bool,
+) -> _Answer:
+    from kprof.analysis.graph import call_tree
+    from kprof.report.static import StaticGraph, static_json, static_lines
+
+    if function:
+        function_number(stream, function)
+    tree = call_tree(kept_paths(stream, selection))
+    graph = StaticGraph(known, [entry.name for entry in stream.functions], tree)
+    if json:
+        return static_json(graph, function), ()
+    return {}, static_lines(graph, function)
 
 
 def _graph(stream: Stream, selection: Selection, function: str, _: Units, *, json: bool) -> _Answer:

@@ -178,11 +178,16 @@ _ALL = (
         "graph",
         "Show the tree of calls; with FUNC its callers and callees.",
         "Each line shows the total time, the net time and the number of calls along that path.",
-        ("kprof graph dump.bin", "kprof graph dump.bin in_cksum"),
+        ("kprof graph dump.bin", "kprof graph dump.bin in_cksum", "kprof graph dump.bin --static"),
         f"{_ANSWERS}:graph_text_parts",
         f"{_ANSWERS}:graph_object",
         subject=("FUNC",),
         optional=True,
+        options=(
+            Option("static", ("--static",), "",
+                   "Show what the sources can call: what was never called, and could have been.",
+                   kind="flag"),
+        ),
         paged=True,
     ),
     Report(

@@ -31,6 +31,8 @@ class Request:
         The filters, see `kprof.analysis.filters.Filter`.
     fields, sort, never
         Of the summary.
+    static
+        The call graph is that of the sources beside the capture's.
     elf
         The program, for the sizes of its functions.
     irqs
@@ -56,6 +58,7 @@ class Request:
     fields: str | None = None
     sort: str | None = None
     never: bool = False
+    static: bool = False
     elf: str | None = None
     trigger_cost: str | None = None
     irqs: tuple[str, ...] = field(default=())
