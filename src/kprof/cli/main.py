@@ -46,6 +46,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "diff": "Compare runs: functions and call paths that changed beyond chance.",
         "check": "Check a capture against limits, for CI.",
         "merge": "Merge captures and saved statistics into one file of statistics.",
+        "history": "Keep the statistics of runs over months in a Parquet dataset.",
+        "trend": "Show how functions went over the runs of a history, and where they changed.",
     },
     "Files": {
         "info": "Show all that a capture file holds besides its events.",
