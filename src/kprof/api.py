@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.calls import Marks, Timeline, timeline
 from kprof.analysis.compare import Difference, compare
-from kprof.analysis.measured import measure, with_paths
+from kprof.analysis.measured import measure
 from kprof.analysis.replay.codes import INNER, OPEN, ORPHAN, RESUMED, UNWOUND
 from kprof.analysis.statistics import FunctionStatistics, Statistics, merge_statistics, statistics
 from kprof.analysis.summary import Summary, summarise
@@ -347,13 +347,7 @@ class Runs(Sequence[Run]):
             raise UsageError(f"clocks of {' and '.join(map(str, sorted(clocks)))} Hz; expected one")
         before, after = (
             [
-                with_paths(
-                    measure(run.capture, run.names, run.known, trigger_cost=run.trigger_cost),
-                    run.capture,
-                    run.names,
-                    run.known,
-                    trigger_cost=run.trigger_cost,
-                )
+                measure(run.capture, run.names, run.known, trigger_cost=run.trigger_cost)
                 for run in side
             ]
             for side in sides

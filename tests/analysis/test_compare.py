@@ -12,7 +12,7 @@ from tests.analysis import noisy, workload
 from tests.analysis.noisy import Noise
 
 from kprof.analysis.compare import changed_names, compare
-from kprof.analysis.measured import OUTSIDE, MeasuredRun, measure, with_paths
+from kprof.analysis.measured import OUTSIDE, MeasuredRun, measure
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import NameFile, parse_names
@@ -36,7 +36,7 @@ def _run(seed: int, events: int = 3000, **slower: float) -> MeasuredRun:
 
 
 def _full(capture: Capture, names: NameFile) -> MeasuredRun:
-    return with_paths(measure(capture, names), capture, names)
+    return measure(capture, names)
 
 
 def _flagged(noise: Noise, pairs: int, runs: int, seed: int) -> int:

@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 from tests.analysis import kernel_sim
-from tests.analysis.whole import filtered_statistics
+from tests.analysis.whole import filtered_statistics, kept_marks, mask
 
 from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Filter, kept_marks
+from kprof.analysis.filters import Filter
 from kprof.analysis.graph import call_tree, callers
 from kprof.analysis.paths import call_paths
 from kprof.analysis.replay.codes import INNER, MARK_INLINE, OPEN, ORPHAN
@@ -53,7 +53,7 @@ def totals_by_hand(lines: Timeline, keep: list[bool]) -> dict[str, int]:
 
 def test_the_inner_call_counts_where_the_outer_one_is_left_out() -> None:
     lines = timeline(MUTUAL, NAMES)
-    keep = Filter(only=("b",)).mask(lines)
+    keep = mask(Filter(only=("b",)), lines)
     found = filtered_statistics(lines, keep, statistics(MUTUAL, NAMES)).functions
     assert (found["a"].elapsed, found["a"].net, found["a"].calls) == (30, 30, 1)
     assert (found["b"].elapsed, found["b"].net) == (50, 20)
@@ -79,7 +79,7 @@ def test_totals_are_those_by_hand(seed: int) -> None:
             least=choice.choice([None, 5, 50]),
             match="glob",
         )
-        keep = wanted.mask(lines)
+        keep = mask(wanted, lines)
         found = filtered_statistics(lines, keep, whole)
         assert {name: one.elapsed for name, one in found.functions.items()} == totals_by_hand(
             lines, keep.tolist()
@@ -93,7 +93,7 @@ def test_switches_stay_with_the_contexts_that_do() -> None:
     marks, calls = lines.marks, lines.calls
     names = sorted({lines.functions[f].name for f in calls.function})
     for wanted in [Filter(tasks=(n,)) for n in range(4)] + [Filter(only=(n,)) for n in names]:
-        keep = wanted.mask(lines)
+        keep = mask(wanted, lines)
         kept = kept_marks(lines, keep)
         for row in range(len(marks)):
             mine = calls.context == marks.context[row]
@@ -110,7 +110,7 @@ def test_switches_stay_with_the_contexts_that_do() -> None:
 
 def test_a_context_that_is_not_there() -> None:
     with pytest.raises(UsageError, match=r"--task 9: is no context; expected 0 .* to 1"):
-        Filter(tasks=(9,)).mask(timeline(MUTUAL, NAMES))
+        mask(Filter(tasks=(9,)), timeline(MUTUAL, NAMES))
 
 
 def test_called_from_counts_the_outermost_call() -> None:

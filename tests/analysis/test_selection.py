@@ -7,14 +7,14 @@ import random
 import numpy as np
 import pytest
 from tests.analysis.test_paths import by_hand, figures, made_up
+from tests.analysis.whole import calls_of, left_out, mask
 from tests.analysis.whole import filtered_statistics as whole_statistics
 
 from kprof.analysis import timeline
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import Filter, left_out
+from kprof.analysis.filters import Filter
 from kprof.analysis.measures import Measure
 from kprof.analysis.paths import CONTEXT, call_paths
-from kprof.analysis.questions import calls_of
 from kprof.analysis.selection import Selection, distributions, filtered_statistics, kept_paths
 from kprof.analysis.statistics import statistics
 from kprof.analysis.stream import Stream
@@ -51,7 +51,7 @@ def test_the_same_calls_stay(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     choice = random.Random(seed)
     for _ in range(8):
         chosen = some_filter(choice, lines)
-        keep = chosen.mask(lines)
+        keep = mask(chosen, lines)
         expected = whole_statistics(lines, keep, whole)
         found = filtered_statistics(capture, names, lambda _, chosen=chosen: chosen)
         assert found == expected, chosen
@@ -67,7 +67,7 @@ def by_hand_of(lines: Timeline, chosen: Filter) -> dict[tuple[int, ...], list[in
     """The paths of the calls that stay, from those around each of them."""
     from dataclasses import replace
 
-    return by_hand(replace(lines, calls=lines.calls.select(chosen.mask(lines))))
+    return by_hand(replace(lines, calls=lines.calls.select(mask(chosen, lines))))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -78,7 +78,7 @@ def test_a_functions_distributions_are_those_of_its_calls(
     capture, names = made_up(seed)
     lines = timeline(capture, names)
     for chosen in (Filter(), some_filter(random.Random(seed), lines)):
-        keep = chosen.mask(lines)
+        keep = mask(chosen, lines)
         for function in np.unique(lines.calls.function).tolist():
             stream = Stream(capture, names)
             rows = calls_of(lines, function, keep)

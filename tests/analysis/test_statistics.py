@@ -9,33 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.analysis import kernel_sim
-from tests.analysis.whole import filtered_statistics
+from tests.analysis.whole import filtered_statistics, mask, running, shares, slices, tasks
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.budget import BudgetError, check_budget, parse_budget
 from kprof.analysis.calls import Timeline
 from kprof.analysis.filters import Filter
 from kprof.analysis.graph import call_tree
-from kprof.analysis.interrupts import (
-    interrupt_functions,
-    interrupt_time,
-    interrupted,
-    interrupts,
-)
+from kprof.analysis.interrupts import interrupts
 from kprof.analysis.paths import call_paths
-from kprof.analysis.questions import intervals, worst_calls
+from kprof.analysis.questions import WorstCalls, intervals
 from kprof.analysis.replay.codes import ORPHAN
 from kprof.analysis.saved import SavedStatisticsError, read_statistics, write_statistics
+from kprof.analysis.selection import Selection
 from kprof.analysis.statistics import Statistics, merge_statistics, statistics
 from kprof.analysis.stream import Stream
 from kprof.analysis.summary import Summary
-from kprof.analysis.tasks import (
-    IDLE,
-    running,
-    shares,
-    slices,
-    tasks,
-)
+from kprof.analysis.tasks import IDLE
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.errors import UsageError
@@ -147,7 +137,7 @@ def _naive(lines: Timeline, chosen: Filter) -> list[bool]:
 def test_filters_keep_what_they_say_and_the_ledger_balances(chosen: Filter) -> None:
     for seed in range(2):
         lines = _lines(seed, 300)
-        keep = chosen.mask(lines)
+        keep = mask(chosen, lines)
         assert keep.tolist() == _naive(lines, chosen)
         ledger = filtered_statistics(lines, keep, statistics(_capture(seed, 300), NAMES)).ledger
         assert ledger.elapsed == sum(ledger[1:])
@@ -155,9 +145,9 @@ def test_filters_keep_what_they_say_and_the_ledger_balances(chosen: Filter) -> N
 
 def test_a_pattern_that_matches_nothing_or_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="matches no function"):
-        Filter(only=("nothing",)).mask(_lines(1))
+        Selection(Stream(_capture(1), NAMES), Filter(only=("nothing",)))
     with pytest.raises(UsageError, match="no regular expression"):
-        Filter(hide=("*_input",)).mask(_lines(1))
+        Selection(Stream(_capture(1), NAMES), Filter(hide=("*_input",)))
 
 
 def test_the_call_tree_has_every_call_and_tick() -> None:
@@ -173,26 +163,29 @@ def test_the_call_tree_has_every_call_and_tick() -> None:
 
 def test_the_worst_calls_are_the_longest() -> None:
     lines = _lines(4)
-    rows = worst_calls(lines, 2, 3)
-    elapsed = lines.calls.elapsed[rows].tolist()
+    elapsed = WorstCalls(Stream(_capture(4), NAMES), None, 2, 3).rows.elapsed.tolist()
     assert elapsed == sorted(elapsed, reverse=True)
     mine = (lines.calls.function == 2) & ((lines.calls.flags & 12) == 0)
     assert elapsed == sorted(lines.calls.elapsed[mine].tolist(), reverse=True)[:3]
-    net = lines.calls.net[worst_calls(lines, 2, 3, by="net")].tolist()
+    net = WorstCalls(Stream(_capture(4), NAMES), None, 2, 3, by="net").rows.net.tolist()
     assert net == sorted(lines.calls.net[mine].tolist(), reverse=True)[:3]
 
 
 def test_intervals_pair_each_mark_with_the_next() -> None:
     names = parse_names("A/100=\nB/102=\n")
     tags = [100, 102, 100, 100, 102, 102, 100]
-    lines = timeline(Capture.from_events([0, 5, 10, 11, 18, 20, 30], tags), names)
-    times, lonely = intervals(lines, "A", "B")
-    assert (times.tolist(), lonely) == ([5, 7], 2)
-    times, lonely = intervals(lines, "A", "A")
-    assert (times.tolist(), lonely) == ([10, 1, 19], 1)
-    assert intervals(lines, "B", "A")[0].tolist() == [5, 10]
+    stream = Stream(Capture.from_events([0, 5, 10, 11, 18, 20, 30], tags), names)
+
+    def found(first: str, second: str) -> tuple[list[int], int]:
+        times, lonely, _ = intervals(stream, None, first, second)
+        values, counts = times.distinct()
+        return np.repeat(values, counts).tolist(), lonely
+
+    assert found("A", "B") == ([5, 7], 2)
+    assert found("A", "A") == ([1, 10, 19], 1)
+    assert found("B", "A")[0] == [5, 10]
     with pytest.raises(UsageError, match="do you mean"):
-        intervals(lines, "A", "BB")
+        intervals(stream, None, "A", "BB")
 
 
 def _running_share_the_run_out(lines: Timeline) -> None:
@@ -247,7 +240,7 @@ def test_idle_time_is_no_context_that_runs() -> None:
 def test_the_time_of_kept_calls_is_counted_by_slices(seed: int) -> None:
     lines = _lines(seed)
     calls = lines.calls
-    keep = Filter(only=("[aeiou]",), least=3).mask(lines)
+    keep = mask(Filter(only=("[aeiou]",), least=3), lines)
     found = tasks(lines, keep)
     assert [task.context for task in found] == np.unique(calls.context[keep]).tolist()
     rows = slices(lines)
@@ -288,16 +281,12 @@ def test_interrupts_of_kept_calls_only() -> None:
     # irq on a from 3 to 5, on b from 23 to 27, on nothing from 40 to 41.
     tags = [2, 8, 9, 3, 4, 8, 9, 5, 8, 9]
     times = [0, 3, 5, 10, 20, 23, 27, 30, 40, 41]
-    lines = timeline(Capture.from_events(times, tags), names)
-    assert [(row.function, row.total, row.lost) for row in interrupted(lines, [2])] == [
-        (1, 10, 4),
-        (0, 10, 2),
-    ]
-    keep = Filter(only=("^b$",)).mask(lines)
-    assert [(row.function, row.total, row.lost) for row in interrupted(lines, [2], keep)] == [
-        (1, 10, 4)
-    ]
-    one = interrupts(lines, [2], keep)[0]
+    stream = Stream(Capture.from_events(times, tags), names)
+    every = interrupts(stream, ("irq",)).interrupted
+    assert [(row.function, row.total, row.lost) for row in every] == [(1, 10, 4), (0, 10, 2)]
+    found = interrupts(stream, ("irq",), Filter(only=("^b$",)))
+    assert [(row.function, row.total, row.lost) for row in found.interrupted] == [(1, 10, 4)]
+    (one,) = found.each
     # It came 20 after the one before, which is left out.
     assert (one.duration.count, one.duration.total) == (1, 4)
     assert (one.period.count, one.period.total) == (1, 20)
@@ -315,24 +304,24 @@ def test_a_steady_interrupt_stays_steady_without_the_triggers_and_with_filters()
             events += [(start + 40 + 4 * n, 4), (start + 42 + 4 * n, 5)]
     capture = Capture.from_events([t for t, _ in events], [g for _, g in events])
     for cost in (Fraction(0), Fraction(1, 2)):
-        lines = timeline(capture, names, trigger_cost=cost)
+        stream = Stream(capture, names, trigger_cost=cost)
         scale = 1000 if cost else 1
-        for keep in (None, Filter(only=("tick",), least=20 * scale).mask(lines)):
-            one = interrupts(lines, [0], keep)[0]
+        for chosen in (None, Filter(only=("tick",), least=20 * scale)):
+            (one,) = interrupts(stream, ("tick",), chosen).each
             assert one.beat is not None
             assert (one.period.least, one.period.most) == (1000 * scale, 1000 * scale)
-            assert (one.beat.period, one.beat.missed, one.beat.late.max()) == (1000 * scale, 0, 0)
-            assert one.duration.count == (200 if keep is None else 50)
+            assert (one.beat.period, one.beat.missed, one.late.most) == (1000 * scale, 0, 0)
+            assert one.duration.count == (200 if chosen is None else 50)
 
 
 def test_interrupts_in_deep_recursion() -> None:
     names = parse_names("a/2\nirq/8\n")
     depth = 3000
     tags = [2] * depth + [8, 8, 9, 9] + [3] * depth
-    lines = timeline(Capture.from_events(range(len(tags)), tags), names)
-    one = interrupts(lines, [1])[0]
+    stream = Stream(Capture.from_events(range(len(tags)), tags), names)
+    (one,) = interrupts(stream, ("irq",)).each
     assert (one.nested, one.duration.count) == (1, 2)
-    both = interrupts(lines, [0, 1])
+    both = interrupts(stream, ("a", "irq")).each
     assert [one.nested for one in both] == [depth - 1, depth + 1]
 
 
@@ -351,12 +340,11 @@ def test_interrupts_are_found_and_their_time_taken_out() -> None:
     # irq comes on nothing, on a, on b inside a, and on c.
     tags = [8, 9, 2, 8, 9, 4, 8, 9, 5, 3, 6, 8, 9, 7]
     times = [0, 4, 10, 12, 15, 20, 21, 26, 30, 40, 50, 52, 53, 60]
-    lines = timeline(Capture.from_events(times, tags), names)
-    assert interrupt_functions(lines) == [3]
-    is_root = lines.calls.function == 3
-    taken = interrupt_time(lines, is_root)
-    found = dict(zip([lines.functions[f].name for f in lines.calls.function], taken, strict=True))
-    assert (found["a"], found["b"], found["c"], found["irq"]) == (8, 5, 1, 0)
+    stream = Stream(Capture.from_events(times, tags), names)
+    found = interrupts(stream)
+    assert found.functions == [3]
+    lost = {stream.functions[row.function].name: row.lost for row in found.interrupted}
+    assert lost == {"a": 8, "b": 5, "c": 1}
 
 
 @pytest.mark.parametrize("mark", ["", "!", "$", "*", "~", "%", "^"])
@@ -364,22 +352,24 @@ def test_what_the_name_file_marks_is_no_guess(mark: str) -> None:
     # As in the test before; `c` runs once and calls nothing.
     tags = [8, 9, 2, 8, 9, 4, 8, 9, 5, 3, 6, 8, 9, 7]
     capture = Capture.from_events([0, 4, 10, 12, 15, 20, 21, 26, 30, 40, 50, 52, 53, 60], tags)
-    lines = timeline(capture, parse_names(f"a/2\nb/4\nc/6\nirq/8{mark}\n"))
-    assert interrupt_functions(lines) == ([3] if mark in ("", "^") else [])
-    assert interrupt_functions(lines, ("irq",)) == [3]
-    lines = timeline(capture, parse_names("a/2\nb/4\nc/6^\nirq/8\n"))
-    assert interrupt_functions(lines) == [2, 3]
-    assert next(interrupt_lines(lines)) == "interrupts (marked and inferred): c, irq"
+    stream = Stream(capture, parse_names(f"a/2\nb/4\nc/6\nirq/8{mark}\n"))
+    assert interrupts(stream).functions == ([3] if mark in ("", "^") else [])
+    assert interrupts(stream, ("irq",)).functions == [3]
+    stream = Stream(capture, parse_names("a/2\nb/4\nc/6^\nirq/8\n"))
+    found = interrupts(stream)
+    assert found.functions == [2, 3]
+    said = "interrupts (marked and inferred): c, irq"
+    assert next(interrupt_lines(stream, found)) == said
 
 
 def test_the_time_of_an_interrupt_on_another_counts_once() -> None:
     names = parse_names("a/2\nirq/8\n")
     # irq comes on a, and again on itself.
-    lines = timeline(Capture.from_events([0, 10, 14, 17, 30, 40], [2, 8, 8, 9, 9, 3]), names)
-    is_root = lines.calls.function == 1
-    assert interrupt_time(lines, is_root).tolist() == [20, 3, 0]
-    found = interrupts(lines, [1])[0]
-    assert (found.duration.least, found.duration.most, found.nested) == (3, 17, 1)
+    stream = Stream(Capture.from_events([0, 10, 14, 17, 30, 40], [2, 8, 8, 9, 9, 3]), names)
+    found = interrupts(stream, ("irq",))
+    assert [(row.function, row.lost) for row in found.interrupted] == [(0, 20), (1, 3)]
+    (one,) = found.each
+    assert (one.duration.least, one.duration.most, one.nested) == (3, 17, 1)
 
 
 def test_the_triggers_cost_is_taken_out_of_every_interval() -> None:

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
 
 from kprof.analysis.compare import changed_names, compare
-from kprof.analysis.measured import MeasuredRun, measure, with_paths
+from kprof.analysis.measured import MeasuredRun, measure
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import HZ, MD20
 from kprof.board.minikernel import ready_built
@@ -22,7 +22,7 @@ def run(variant: str, seed: int = 1) -> MeasuredRun:
         session = Session(board)
         session.record(Plan())
         capture, known = session.capture(), read_names(names)
-        return with_paths(measure(capture, known), capture, known)
+        return measure(capture, known)
 
 
 def test_the_change_is_named_first() -> None:

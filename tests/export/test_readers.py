@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.analysis.whole import interrupt_functions, interrupted
 from tests.export import perfetto_model, readers
 from tests.export.perfetto_ui import perfetto_ui
 from tests.export.samples import Sample, kernel, plain, sample
 
 from kprof.analysis import timeline
-from kprof.analysis.interrupts import interrupt_functions, interrupted
 from kprof.analysis.replay.codes import ORPHAN
 from kprof.capture.model import CaptureInfo
 from kprof.export.formats import export

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.analysis.whole import interrupt_functions
 from tests.export.samples import Sample, kernel, sample
 
 from kprof.analysis import stream, timeline
-from kprof.analysis.interrupts import interrupt_functions
 from kprof.analysis.replay.codes import OPEN, ORPHAN
 from kprof.export.running import CLOSE, CONTEXT, END, REST, running
 from kprof.export.running import OPEN as OPENED

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.analysis import kernel_sim, kernels
 from tests.analysis.programs import Options
+from tests.analysis.whole import interrupt_functions, kept_marks, mask
 from tests.html.pages import page_columns, page_data
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.calls import Timeline
-from kprof.analysis.filters import kept_marks
-from kprof.analysis.interrupts import interrupt_functions
 from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE
 from kprof.capture import Capture
 from kprof.names import NameFile, parse_names
@@ -107,7 +106,7 @@ def test_the_calls_in_the_page_are_those_of_the_timeline(style: str, choice: str
     for seed in (1,):
         capture, names = kernel_of(style, seed)
         line = timeline(capture, names)
-        keep = filter_of(line.info, request).mask(line)
+        keep = mask(filter_of(line.info, request), line)
         calls = line.calls.select(keep)
         found = page_columns("".join(html_parts(capture, names, request=request)))
         expected = {

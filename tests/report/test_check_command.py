@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from kprof.analysis.budget import BudgetError, Verdict, check_budget, parse_budget
-from kprof.analysis.calls import timeline
 from kprof.analysis.figures import ALIASES, figure_names
 from kprof.analysis.statistics import statistics
+from kprof.analysis.stream import Stream
 from kprof.capture import Capture, write_capture
 from kprof.errors import UsageError
 from kprof.names import parse_names
-from kprof.report.check import check_lines
+from kprof.report.check import check_lines, offenders
 from kprof.report.fields import field_names, field_rows, parse_fields
 
 NAMES = parse_names(
@@ -40,7 +40,8 @@ def value(what: str) -> Fraction | None:
 
 
 def lines(text: str) -> list[str]:
-    return list(check_lines(measured(text), timeline(CAPTURE, NAMES)))
+    verdicts = measured(text)
+    return list(check_lines(verdicts, offenders(verdicts, Stream(CAPTURE, NAMES))))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_the_call_that_is_named_is_the_one_to_look_at(limit: str, culprit: str) 
     """A maximum that is not reached is still the longest call's, a minimum the shortest's."""
     names = parse_names("f/2\n")
     verdicts = check_budget(parse_budget(limit, "b"), statistics(FIVE, names), names)
-    found = list(check_lines(verdicts, timeline(FIVE, names)))
+    found = list(check_lines(verdicts, offenders(verdicts, Stream(FIVE, names))))
     assert found[0].startswith("FAIL")
     assert found[1].strip() == culprit
 
@@ -218,7 +219,7 @@ def test_a_value_is_printed_on_its_side_of_the_limit(limit: str, shown: str) -> 
     # b is 3 us of 10 s: 0.00003%.
     capture = Capture.from_events([0, 9_999_997, 9_999_997, 10_000_000], [2, 3, 4, 5])
     verdicts = check_budget(parse_budget(limit, "b"), statistics(capture, names), names)
-    assert next(iter(check_lines(verdicts, timeline(capture, names)))) == shown
+    assert next(iter(check_lines(verdicts, offenders(verdicts, Stream(capture, names))))) == shown
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kprof.analysis import summarise, timeline
+from kprof.analysis import summarise
+from kprof.analysis.stream import Stream
 from kprof.analysis.summary import Anomalies, FunctionFigures, Ledger, Summary
 from kprof.capture import Capture
 from kprof.capture.model import CaptureInfo
 from kprof.names import parse_names
 from kprof.names.grammar import NameEntry
 from kprof.report.summary import summary_json, summary_text
-from kprof.report.trace import trace_lines
+from kprof.report.trace import trace_text
 
 UNKNOWN = 9998  # opens the capture at time 0
 
@@ -157,15 +158,13 @@ def _events(listing: str, extra: list[tuple[int, str]]) -> Capture:
 
 
 def test_the_listing_of_section_5_prints_line_for_line() -> None:
-    lines = timeline(_events(RECEIVE, []), parse_names(NAMES))
-    assert "\n".join(trace_lines(lines)) + "\n" == RECEIVE
+    assert "".join(trace_text(Stream(_events(RECEIVE, []), parse_names(NAMES)))) == RECEIVE
 
 
 def test_the_listing_of_section_4_3_prints_line_for_line() -> None:
     # The switch: sw_task is entered at 574, and sw_sys, in which the task was, is left at 584.
     capture = _events(SELECT, [(760574, "sw_task"), (760584, "<sw_sys")])
-    lines = timeline(capture, parse_names(NAMES))
-    assert "\n".join(trace_lines(lines)) + "\n" == SELECT
+    assert "".join(trace_text(Stream(capture, parse_names(NAMES)))) == SELECT
 
 
 def test_the_summary_of_section_5s_listing() -> None:

@@ -10,6 +10,8 @@ import pytest
 from tests.analysis.kernels import Kernel
 from tests.analysis.programs import random_options
 from tests.analysis.test_selection import some_filter
+from tests.analysis.whole import mask
+from tests.report.whole import trace_lines
 
 import kprof.analysis.stream as stream_module
 from kprof.analysis.calls import timeline
@@ -19,8 +21,7 @@ from kprof.analysis.replay.compiled import available
 from kprof.analysis.stream import Stream
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.names import NameFile, parse_names
-from kprof.report.trace import trace_lines
-from kprof.report.trace_stream import trace_tables, trace_text
+from kprof.report.trace import trace_tables, trace_text
 from kprof.report.trace_text import FIELDS, SWITCHED_OUT, TRIGGER, Writer
 
 needs_numba = pytest.mark.skipif(not available(), reason="numba (the extra 'fast') is missing")
@@ -70,7 +71,7 @@ def hold(
     lines = timeline(capture, names, fast=False)
     some = [some_filter(random.Random(seed), lines) for seed in range(filters)]
     for chosen in (None, *some):
-        wanted = list(trace_lines(lines, None if chosen is None else chosen.mask(lines)))
+        wanted = list(trace_lines(lines, None if chosen is None else mask(chosen, lines)))
         for block, kept in ((1 << 16, 4), (50, 2), (7, 1)):
             found = streamed(capture, names, block, kept, monkeypatch, chosen)
             for number, (one, other) in enumerate(zip(found, wanted, strict=False)):

@@ -4,14 +4,25 @@ What a device waited before its handler ran is not in the events. Where it asks 
 a timer does, the beat can be found again: it is the line under all entries that lies closest to
 them, for a handler may come late and never early. What an entry is above that line is its latency,
 less the least latency of the run.
+
+Entries come in chunks, ascending times, as often as they are asked for; a run may have too many to
+be held at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kprof.analysis.measures import Measure
+
+Column = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Chunks = Callable[[], Iterator[Column]]
+Points = list[tuple[float, float]]
 
 _LEAST_ENTRIES = 16
 _ALLOWED = 0.25  # of a period: what differs more is no lateness
@@ -24,54 +35,99 @@ class Beat(NamedTuple):
     ----------
     period
         Ticks from one beat to the next.
-    late
-        Shape (entries,) int64: what each entry is behind its beat, in ticks.
+    first
+        When the first was.
+    step
+        The median of the times between entries.
     missed
         Beats without an entry, between the first entry and the last.
     """
 
     period: float
-    late: NDArray[np.int64]
+    first: float
+    step: float
     missed: int
 
+    def late(self, entries: Chunks) -> Iterator[Column]:
+        """What each entry is behind its beat, in ticks; chunk by chunk."""
+        for number, times in _numbered(entries, self.step):
+            late = times - (self.first + self.period * number)
+            yield np.rint(np.maximum(late, 0)).astype(np.int64)
 
-def find_beat(entries: NDArray[np.int64]) -> Beat | None:
-    """The beat of entries at these times, ascending; None where they keep none.
+
+def find_beat(entries: Chunks, between: Measure) -> Beat | None:
+    """The beat of entries; None where they keep none.
 
     There is one where every entry but the first is a whole number of periods after the one
     before, give or take a quarter, the period being the median of what is between them.
+
+    Parameters
+    ----------
+    between
+        The times from each entry to the next.
     """
-    if len(entries) < _LEAST_ENTRIES:
+    if between.count + 1 < _LEAST_ENTRIES:
         return None
-    between = np.diff(entries)
-    middle = float(np.median(between))
+    middle = between.median()
     if middle <= 0:
         return None
-    beats = np.rint(between / middle)
-    if (beats < 1).any() or (np.abs(between - beats * middle) > _ALLOWED * middle).any():
-        return None
-    number = np.concatenate([[0], np.cumsum(beats)])
-    period, first = _line_below(number, entries.astype(np.float64))
-    late = entries - (first + period * number)
-    missed = int(number[-1]) + 1 - len(entries)
-    return Beat(period, np.rint(np.maximum(late, 0)).astype(np.int64), missed)
+    count, total, last = 0, 0.0, 0.0
+    hull: Points = []
+    before: Column = np.empty(0, np.int64)
+    for number, times in _numbered(entries, middle):
+        steps = np.diff(np.concatenate([before, times]))
+        beats = np.rint(steps / middle)
+        if (beats < 1).any() or (np.abs(steps - beats * middle) > _ALLOWED * middle).any():
+            return None
+        count, total, last = count + len(times), total + float(number.sum()), float(number[-1])
+        before = times[-1:]
+        hull = _lower(hull + _hull(number, times.astype(np.float64)))
+    mean = total / count
+    right = next(k for k in range(1, len(hull)) if hull[k][0] >= mean)
+    (x1, y1), (x2, y2) = hull[right - 1], hull[right]
+    period = (y2 - y1) / (x2 - x1)
+    return Beat(period, y1 - period * x1, middle, int(last) + 1 - count)
 
 
-def _line_below(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and height at 0 of the line with no point below and the least sum of distances.
+def _numbered(entries: Chunks, step: float) -> Iterator[tuple[Floats, Column]]:
+    """The entries with the numbers of their beats, from 0."""
+    last, number = -1, 0.0
+    for times in entries():
+        if not len(times):
+            continue
+        steps = np.diff(times, prepend=times[0] if last < 0 else last)
+        numbers = number + np.cumsum(np.rint(steps / step))
+        last, number = int(times[-1]), float(numbers[-1])
+        yield numbers, times
 
-    It is the edge of the lower convex hull over the mean of `x`.
-    """
-    hull: list[tuple[float, float]] = []
-    for point in zip(x.tolist(), y.tolist(), strict=True):
+
+def _hull(x: Floats, y: Floats) -> Points:
+    """The edge of the lower convex hull of points, which are ascending in `x`."""
+    corners = [0, len(x) - 1]
+    waiting = [(0, len(x) - 1)]
+    while waiting:
+        low, high = waiting.pop()
+        if high - low < 2:
+            continue
+        inside = slice(low + 1, high)
+        rise = (y[high] - y[low]) / (x[high] - x[low])
+        below = y[inside] - y[low] - rise * (x[inside] - x[low])
+        lowest = int(np.argmin(below))
+        if below[lowest] < 0:
+            corner = low + 1 + lowest
+            corners.append(corner)
+            waiting += [(low, corner), (corner, high)]
+    return [(float(x[k]), float(y[k])) for k in sorted(set(corners))]
+
+
+def _lower(points: Points) -> Points:
+    """The edge of the lower convex hull of some points, which are ascending."""
+    hull: Points = []
+    for point in points:
         while len(hull) > 1 and _turn(hull[-2], hull[-1], point) <= 0:
             hull.pop()
         hull.append(point)
-    mean = float(x.mean())
-    right = next(k for k in range(1, len(hull)) if hull[k][0] >= mean)
-    (x1, y1), (x2, y2) = hull[right - 1], hull[right]
-    slope = (y2 - y1) / (x2 - x1)
-    return slope, y1 - slope * x1
+    return hull
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:

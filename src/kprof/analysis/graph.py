@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kprof.analysis.calls import Calls
 from kprof.analysis.paths import PathTree
 
 
@@ -61,28 +57,6 @@ def call_tree(tree: PathTree) -> Node:
     return root
 
 
-def paths(calls: Calls) -> tuple[NDArray[np.int64], list[int], list[int]]:
-    """The path of each call, and of each path its parent path (-1: none) and function."""
-    path = np.full(len(calls), -1, np.int64)
-    parents: list[int] = []
-    functions: list[int] = []
-    rows = np.flatnonzero(calls.parent < 0)
-    order = np.argsort(calls.parent, kind="stable")
-    sorted_parents = calls.parent[order]
-    span = int(calls.function.max(initial=0)) + 1
-    while len(rows):
-        above = calls.parent[rows]
-        key = np.where(above >= 0, path[np.maximum(above, 0)] + 1, 0) * span + calls.function[rows]
-        unique, inverse = np.unique(key, return_inverse=True)
-        path[rows] = inverse + len(parents)
-        parents += (unique // span - 1).tolist()
-        functions += (unique % span).tolist()
-        first = np.searchsorted(sorted_parents, rows, "left")
-        last = np.searchsorted(sorted_parents, rows, "right")
-        rows = np.sort(order[_ranges(first, last)])
-    return path, parents, functions
-
-
 def backtraces(root: Node, function: int) -> list[tuple[tuple[int, ...], Node]]:
     """Every path that leads to a function, from the outermost caller to it; by total time."""
     found: list[tuple[tuple[int, ...], Node]] = []
@@ -131,11 +105,3 @@ def callees(root: Node, function: int) -> Node:
         else:
             open_nodes += node.inside.values()
     return merged
-
-
-def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All of ``first[i]..last[i]`` one after another."""
-    lengths = last - first
-    starts = np.repeat(first - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    result: NDArray[np.int64] = starts + np.arange(int(lengths.sum()))
-    return result

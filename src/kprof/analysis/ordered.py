@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.filters import Filter, covered
+from kprof.analysis.filters import Filter
 from kprof.analysis.replay.codes import LOST, MARK_INLINE, OPEN, R_LEAVE
 from kprof.analysis.replay.columns import Rows
 from kprof.analysis.selection import Selection
@@ -51,6 +51,9 @@ class Part(NamedTuple):
         The calls with others, or inline triggers, inside; what is hidden does not count.
     marks
         Inline triggers and context switches.
+    early
+        Orphans of the next part that stay, whose place in the stack begins in this one: they are
+        seen, and numbered, one event later.
     """
 
     first: int
@@ -60,6 +63,7 @@ class Part(NamedTuple):
     hidden: Mask
     holds: Mask
     marks: Rows
+    early: Rows
 
     @property
     def entry(self) -> Column:
@@ -111,19 +115,27 @@ class Ordered:
         self._kept = kept
         self._depths = Carried()
         self._lost: list[tuple[int, int]] = []
-        self._stays = Carried()
-        self._next: Part | None = None
+        self._marks = KeptMarks(self.whole)
 
     def __iter__(self) -> Iterator[Part]:
         part: Part | None = None
         for following in self._parts():
-            self._next = following
             if part is not None:
-                yield part
+                early = following.keep & (following.calls.entry < part.stop)
+                yield part._replace(early=following.calls.select(early))
             part = following
-        self._next = None
         if part is not None:
             yield part
+
+    def whole(self, context: int) -> bool:
+        """Do all calls of a context stay? Of one without calls, where all calls do."""
+        return not self._filters or self._ahead.whole(context)
+
+    def kept_marks(self, part: Part) -> Mask:
+        """Which marks stay, see `KeptMarks`; ask for each part once, in order."""
+        if not self._filters:
+            return np.ones(len(part.marks), np.bool_)
+        return self._marks.of(part, part.keep, part.early)
 
     def _parts(self) -> Iterator[Part]:
         for _ in self._window.fill():
@@ -131,34 +143,6 @@ class Ordered:
                 yield self._part()
         while len(self._window):
             yield self._part()
-
-    def whole(self, context: int) -> bool:
-        """Do all calls of a context stay? Of one without calls, where all calls do."""
-        return not self._filters or self._ahead.whole(context)
-
-    def kept_marks(self, part: Part) -> Mask:
-        """Which marks stay: inline triggers in a call that stays, switches where one is open.
-
-        What is outside all calls stays where every call of its context does. Each part is asked
-        for once, in order.
-        """
-        marks = part.marks
-        kept = np.ones(len(marks), np.bool_)
-        if not self._filters:
-            return kept
-        stays = np.where(part.calls.flags & LOST != 0, -1, part.keep)
-        around = self._stays.of(part, stays, marks.parent)
-        switch = marks.kind != MARK_INLINE
-        kept = around > 0
-        if switch.any():
-            begin, end, context = self._stays.spans(part, stays, self._next)
-            for one in np.unique(marks.context[switch]).tolist():
-                here, mine = switch & (marks.context == one), context == one
-                kept[here] = covered(begin[mine], end[mine], marks.leave[here], "left")
-        self._stays.carry(part, stays)
-        for row in np.flatnonzero(~kept & (around < 0)).tolist():
-            kept[row] = self._ahead.whole(int(marks.context[row]))
-        return kept
 
     def _part(self) -> Part:
         first, stop, marks, table, info = self._window.take()
@@ -168,7 +152,9 @@ class Ordered:
         calls = Rows(table)
         table[calls.flags & OPEN != 0, R_LEAVE] = self._stream.events
         keep, hidden, holds = (info & bit != 0 for bit in (KEEP, HIDDEN, HOLDS))
-        part = Part(first, stop, calls, keep, hidden, holds, marks)
+        part = Part(
+            first, stop, calls, keep, hidden, holds, marks, calls.select(np.zeros(0, np.int64))
+        )
         self._mend_depths(part)
         return part
 
@@ -190,8 +176,45 @@ class Ordered:
         self._depths.carry(part, depth)
 
 
+class KeptMarks:
+    """Which marks stay: inline triggers in a call that stays, switches where one is open.
+
+    What is outside all calls stays where every call of its context does.
+
+    Parameters
+    ----------
+    whole
+        Do all calls of a context stay?
+    """
+
+    def __init__(self, whole: Callable[[int], bool]) -> None:
+        self._whole = whole
+        self._open = Carried()
+
+    def of(self, part: Part, keep: Mask, early: Rows | None = None) -> Mask:
+        """Those of the next part, of which these calls stay; `early` as in `Part`."""
+        marks = part.marks
+        stays = np.where(part.calls.flags & LOST != 0, -1, keep)
+        around = self._open.of(part, stays, marks.parent)
+        switch = marks.kind != MARK_INLINE
+        kept = around > 0
+        if switch.any():
+            begin, end, context = self._open.spans(part, stays, early)
+            for one in np.unique(marks.context[switch]).tolist():
+                here, mine = switch & (marks.context == one), context == one
+                kept[here] = covered(begin[mine], end[mine], marks.leave[here], "left")
+        self._open.carry(part, stays)
+        for row in np.flatnonzero(~kept & (around < 0)).tolist():
+            kept[row] = self._whole(int(marks.context[row]))
+        return kept
+
+
 class Carried:
-    """A value of each call that is still open where a part ends."""
+    """A value of each call that is still open where a part ends.
+
+    Where mixed up tasks exchange their stacks (see `kprof.analysis.replay`), a call may come to
+    stand on one that began after it; in a later part, it has no value here.
+    """
 
     def __init__(self) -> None:
         # Call, value, entry, exit, context; by call.
@@ -200,7 +223,7 @@ class Carried:
     def of(self, part: Part, values: Column, calls: Column) -> Column:
         """The values of these calls, of the part (`values` are of all its calls) or before; -1."""
         result = np.full(len(calls), -1, np.int64)
-        here = calls >= part.first
+        here = (calls >= part.first) & (calls < part.first + len(values))
         result[here] = values[calls[here] - part.first]
         if not here.all() and self._held.shape[1]:
             place = np.searchsorted(self._held[0], calls)
@@ -219,7 +242,7 @@ class Carried:
         rows = np.flatnonzero(own < 0)
         above = part.calls.parent[rows]
         while len(rows):
-            here = above >= part.first
+            here = (above >= part.first) & (above < part.first + len(own))
             inside = np.where(here, above - part.first, 0)
             found = np.where(here, own[inside], self.of(part, own, np.where(here, -1, above)))
             result[rows] = found
@@ -228,17 +251,12 @@ class Carried:
         return result
 
     def spans(
-        self, part: Part, values: Column, following: Part | None
+        self, part: Part, values: Column, early: Rows | None
     ) -> tuple[Column, Column, Column]:
-        """First and last event and context of the calls with a value above 0.
-
-        An orphan is seen, and numbered, one event after the one that its place begins with.
-        """
-        held = self._held[2:, self._held[1] > 0]
-        spans = [held, _span(part.calls.select(values > 0))]
-        if following is not None:
-            early = following.keep & (following.calls.entry < part.stop)
-            spans.append(_span(following.calls.select(early)))
+        """First and last event and context of the calls with a value above 0, and of `early`."""
+        spans = [self._held[2:, self._held[1] > 0], _span(part.calls.select(values > 0))]
+        if early is not None:
+            spans.append(_span(early))
         begin, end, context = np.concatenate(spans, axis=1)
         return begin, end, context
 
@@ -256,6 +274,18 @@ class Carried:
 def _span(calls: Rows) -> Column:
     """First and last event and context of calls, a row each."""
     result: Column = np.stack([calls.entry, calls.leave, calls.context])
+    return result
+
+
+def covered(
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    points: NDArray[np.int64],
+    side: Literal["left", "right"],
+) -> Mask:
+    """Which points lie in one of the spans; at its end a span still is there by ``left``."""
+    begun = np.searchsorted(np.sort(begin), points, "right")
+    result: Mask = begun > np.searchsorted(np.sort(end), points, side)
     return result
 
 

@@ -1,7 +1,11 @@
-"""Which functions are interrupts, from the rows of a stream; its memory grows with the paths.
+"""Which functions interrupts enter by: those that the name file marks (``^``), and those that look
+so of the functions of which it says nothing.
 
-The same rules as `kprof.analysis.interrupts.interrupt_functions`, which has the calls of a whole
-timeline.
+The events do not say. An interrupt comes on whatever runs, the idle loop too: its function is seen
+with nothing below it, in the system context where there is one, and inside calls of at least two
+other functions. A function that the idle loop calls is seen so as well, but its callers call it
+every time, and what is interrupted is so now and then: of the functions that it was seen in, and
+that ran often enough to tell, most must have it in less than half of their calls.
 """
 
 from __future__ import annotations
@@ -9,18 +13,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.interrupts import LEAST_BELOW, OFTEN, marked_interrupts
 from kprof.analysis.paths import CONTEXT
 from kprof.analysis.replay.codes import LEAVE, LOST, ORPHAN
 from kprof.analysis.replay.columns import Rows
 from kprof.analysis.stream import Stream
-from kprof.names import Modifier
+from kprof.names import Modifier, NameEntry
 
 Column = NDArray[np.int64]
+_OFTEN = 8
+_LEAST_BELOW = 2
+
+
+def marked_interrupts(functions: tuple[NameEntry, ...]) -> list[int]:
+    """The functions that the name file marks as interrupts."""
+    return [i for i, entry in enumerate(functions) if entry.modifier is Modifier.INTERRUPT]
 
 
 class InterruptSigns:
-    """What the rows of a stream say of each function's being an interrupt; see the module."""
+    """What the rows of a stream say of it; memory grows with the number of call paths."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -76,10 +86,10 @@ class InterruptSigns:
                 continue
             mine = (code == function) & (below < CONTEXT)
             others, number = np.unique(below[mine], return_inverse=True)
-            if len(others) < LEAST_BELOW:
+            if len(others) < _LEAST_BELOW:
                 continue
             with_it = np.bincount(number, callers[mine], len(others))
-            telling = self._count[others] >= OFTEN
+            telling = self._count[others] >= _OFTEN
             rare = with_it[telling] * 2 < self._count[others[telling]]
             if rare.sum() * 5 >= len(rare) * 4:
                 found.append(function)

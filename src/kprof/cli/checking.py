@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from kprof.analysis.budget import BudgetError, check_budget, parse_budget
-from kprof.analysis.calls import timeline
 from kprof.analysis.statistics import statistics
+from kprof.analysis.stream import Stream
 from kprof.cli.output import check_output, inputs_of
 from kprof.cli.reporting import open_one
 from kprof.errors import FileAccessError, UsageError
 from kprof.files import no_text, read_bytes, write_text
-from kprof.report.check import check_lines, junit_xml
+from kprof.report.check import check_lines, junit_xml, offenders
 from kprof.report.choose import in_blocks, trigger_cost
 from kprof.report.request import Request
 
@@ -42,7 +42,7 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
     cost = trigger_cost(capture, Request(trigger_cost=options["trigger_cost"]))
     figures = statistics(capture, names, trigger_cost=cost, known=known)
     verdicts = check_budget(limits, figures, names)
-    lines = timeline(capture, names, trigger_cost=cost, known=known)
+    lines = offenders(verdicts, Stream(capture, names, trigger_cost=cost, known=known))
     if options["junit"] is not None:
         write_text(options["junit"], junit_xml(verdicts, lines, dump))
     for part in in_blocks(check_lines(verdicts, lines)):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kprof.analysis.compare import Difference, compare
-from kprof.analysis.measured import measure, with_paths
+from kprof.analysis.measured import measure
 from kprof.cli.output import check_output, inputs_of, say, write_product
 from kprof.cli.source import open_sides
 from kprof.errors import UsageError
@@ -58,10 +58,7 @@ def _compared(before: Sequence[str], after: Sequence[str], options: dict[str, An
                 "expected the same"
             )
     cost = trigger_cost(opened[0][0], Request(trigger_cost=options["trigger_cost"]))
-    first, second = (
-        [with_paths(measure(*run, trigger_cost=cost), *run, trigger_cost=cost) for run in side]
-        for side in sides
-    )
+    first, second = ([measure(*run, trigger_cost=cost) for run in side] for side in sides)
     return compare(first, second)
 
 

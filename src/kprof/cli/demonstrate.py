@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kprof.analysis.calls import timeline
+from kprof.analysis.stream import Stream
 from kprof.analysis.summary import Summary, summarise
 from kprof.board import minikernel
 from kprof.board.cpu import find_musashi
@@ -30,7 +30,7 @@ from kprof.instrument.job import Job
 from kprof.instrument.job import run as run_instrument
 from kprof.names import read_names
 from kprof.report.summary import summary_text
-from kprof.report.trace import trace_lines
+from kprof.report.trace import trace_text
 from kprof.upload import UploadOptions, fetch
 from kprof.upload.host import HostOptions
 
@@ -107,7 +107,8 @@ def demonstrate(demo: Demo) -> Iterator[str]:
         _say(_agreement(summary, audit.calls(names)))
     yield summary_text(summary).rstrip("\n")
     yield ""
-    yield from islice(trace_lines(timeline(capture, names)), demo.lines)
+    texts = trace_text(Stream(capture, names))
+    yield from islice((line for text in texts for line in text.splitlines()), demo.lines)
     yield "..."
     yield ""
     yield _farewell(demo)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kprof.analysis.filters import Filter
-from kprof.analysis.interrupts import marked_interrupts
 from kprof.analysis.paths import PathSums, PathTree
 from kprof.analysis.questions import near
-from kprof.analysis.recognise import InterruptSigns
+from kprof.analysis.recognise import InterruptSigns, marked_interrupts
 from kprof.analysis.replay import codes
 from kprof.analysis.selection import Selection
 from kprof.analysis.stream import ENTER, INLINE, LEAVE, SWITCH, Ledger, Steps, Stream

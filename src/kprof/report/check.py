@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kprof.analysis.budget import SIGNS, Verdict
-from kprof.analysis.calls import Timeline
+from kprof.analysis.budget import SIGNS, Limit, Verdict
 from kprof.analysis.figures import kind_and_shape
-from kprof.analysis.measures import Measure
-from kprof.analysis.questions import calls_of
+from kprof.analysis.ordered import Ordered
+from kprof.analysis.questions import Foremost
+from kprof.analysis.replay.columns import Rows
+from kprof.analysis.selection import Selection, distribution_of
+from kprof.analysis.stream import Stream
 from kprof.report.trace import call_line
 from kprof.report.units import counted, safe_name
 
@@ -21,73 +23,92 @@ _DECIMALS = 3
 _MOST_DECIMALS = 20
 
 
-def check_lines(verdicts: Sequence[Verdict], timeline: Timeline) -> Iterator[str]:
-    """A line for every limit; below a failed one the call to look at (see `offender`)."""
-    for verdict in verdicts:
+def check_lines(verdicts: Sequence[Verdict], lines: Sequence[str]) -> Iterator[str]:
+    """A line for every limit; below a failed one the call to look at, out of `offenders`."""
+    for verdict, line in zip(verdicts, lines, strict=True):
         outcome = "pass" if verdict.passed else "FAIL"
         yield f"{outcome}  {safe_name(verdict.limit.text)}  {_was(verdict)}"
-        if not verdict.passed:
-            for line in offender(verdict, timeline):
-                yield f"      {line}"
+        if line:
+            yield f"      {line}"
     failed = sum(not verdict.passed for verdict in verdicts)
     yield f"{len(verdicts) - failed} of {counted(len(verdicts), 'limit')} held"
 
 
-def offender(verdict: Verdict, timeline: Timeline) -> list[str]:
-    """The trace line of the call to look at; none for sums and counts.
+def offenders(verdicts: Sequence[Verdict], stream: Stream) -> list[str]:
+    """Of each verdict the trace line of the call to look at; "" for sums, counts, kept limits.
 
     A maximum is the longest call whatever the limit asks of it, and a minimum the shortest. A
     percentile that is too small is the call at its rank. Else it is the call that is furthest on
     the wrong side: the longest where the figure is too large, the shortest where it is too small.
+    The capture is read only where a limit fails.
     """
-    limit = verdict.limit
+    sought = [None if verdict.passed else _sought(verdict.limit, stream) for verdict in verdicts]
+    lines = [""] * len(verdicts)
+    if not any(sought):
+        return lines
+    for part in Ordered(stream):
+        calls = part.calls.select(part.keep)
+        for place, foremost in enumerate(sought):
+            if foremost is None:
+                continue
+            before = foremost.rows
+            foremost.add(calls)
+            if foremost.rows is not before and len(foremost.rows):
+                row = int(foremost.rows.call[0]) - part.first
+                if row >= 0:
+                    shown, holds = not part.hidden[row], bool(part.holds[row])
+                    lines[place] = call_line(stream, foremost.rows, shown, holds)
+    return lines
+
+
+def _sought(limit: Limit, stream: Stream) -> Foremost | None:
+    """What finds the call of `offenders`; None where there is none to look at."""
     kind, shape = kind_and_shape(limit.figure)
-    names = [entry.name for entry in timeline.functions]
+    names = [entry.name for entry in stream.functions]
     if shape in ("", "err") or limit.subject not in names:
-        return []
-    rows = calls_of(timeline, names.index(limit.subject))
-    if not len(rows):
-        return []
-    column = timeline.calls.net if kind == "self" else timeline.calls.elapsed
-    if kind in ("wall", "blocked"):
-        column = timeline.calls.wall - (timeline.calls.elapsed if kind == "blocked" else 0)
-    return [call_line(timeline, int(rows[_place(column[rows], shape, limit.sign)]))]
-
-
-def _place(values: NDArray[np.int64], shape: str, sign: str) -> int:
-    """Where the call of `offender` is among the values of all calls."""
-    too_small = sign in (">", ">=")
+        return None
+    number, value = names.index(limit.subject), _VALUES[kind]
+    too_small = limit.sign in (">", ">=")
     if shape == "min" or (too_small and shape == "avg"):
-        return int(np.argmin(values))
+        return Foremost(number, lambda rows: -value(rows))
     if shape.startswith("p") and too_small:
-        at_rank = Measure.of(values).percentile(float(shape[1:]))
-        return int(np.argmax(values == at_rank))
-    return int(np.argmax(values))
+        measure = distribution_of(stream, Selection(stream), number, value)
+        at_rank = measure.percentile(float(shape[1:]))
+        return Foremost(number, lambda rows: (value(rows) == at_rank).astype(np.int64))
+    return Foremost(number, value)
 
 
-def junit_xml(verdicts: Sequence[Verdict], timeline: Timeline, source: str) -> str:
-    """The verdicts as a JUnit test suite."""
+_VALUES: dict[str, Callable[[Rows], NDArray[np.int64]]] = {
+    "self": lambda rows: rows.net,
+    "total": lambda rows: rows.elapsed,
+    "wall": lambda rows: rows.elapsed + rows.away,
+    "blocked": lambda rows: rows.away,
+}
+
+
+def junit_xml(verdicts: Sequence[Verdict], lines: Sequence[str], source: str) -> str:
+    """The verdicts as a JUnit test suite; `lines` are those of `offenders`."""
     failed = sum(not verdict.passed for verdict in verdicts)
-    lines = [
+    text = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<testsuite name={_attribute(f"kprof check {source}")} tests="{len(verdicts)}" '
         f'failures="{failed}" errors="0" skipped="0">',
     ]
-    for verdict in verdicts:
+    for verdict, line in zip(verdicts, lines, strict=True):
         head = (
             f"  <testcase classname={_attribute(verdict.limit.subject)} "
             f"name={_attribute(verdict.limit.text)}"
         )
         if verdict.passed:
-            lines.append(f"{head}/>")
+            text.append(f"{head}/>")
             continue
-        body = escape("\n".join(offender(verdict, timeline)))
-        lines += [
+        body = escape(line)
+        text += [
             f"{head}>",
             f"    <failure message={_attribute(_was(verdict))}>{body}</failure>",
             "  </testcase>",
         ]
-    return "\n".join([*lines, "</testsuite>"]) + "\n"
+    return "\n".join([*text, "</testsuite>"]) + "\n"
 
 
 def _attribute(text: str) -> str:

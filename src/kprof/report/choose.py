@@ -15,8 +15,7 @@ from kprof.report.request import Request
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from kprof.analysis.calls import Timeline
-    from kprof.analysis.filters import Filter, Mask
+    from kprof.analysis.filters import Filter
     from kprof.analysis.statistics import Statistics
     from kprof.names.calls import CallKnowledge
 
@@ -46,7 +45,9 @@ def report_parts(
     request = request or Request()
     report = REPORTS[request.what]
     if request.form == "json":
-        yield as_json(_function(report.json)(capture, names, request, known=known))
+        from kprof.report.lazy_json import json_parts
+
+        yield from json_parts(_function(report.json)(capture, names, request, known=known))
     else:
         yield from _function(report.text)(capture, names, request, known=known)
 
@@ -260,10 +261,3 @@ def _sizes(request: Request) -> dict[str, int] | None:
     from kprof.symbols import function_sizes
 
     return function_sizes(request.elf)
-
-
-def kept_mask(lines: Timeline, request: Request) -> Mask | None:
-    """The mask of the request's filters, or None where it has none."""
-    if not has_filter(request):
-        return None
-    return filter_of(lines.info, request).mask(lines)

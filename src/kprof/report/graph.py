@@ -51,6 +51,8 @@ def graph_lines(stream: Stream, paths: PathTree, function: str = "") -> Iterator
 def graph_json(stream: Stream, paths: PathTree, function: str = "") -> dict[str, object]:
     """The call tree as a list of nodes, parents before what is inside; times in microseconds.
 
+    With it what makes it doubtful: ambiguous switches, and how many calls were inside each other.
+
     Of one function: its backtraces, its figures by caller, and the tree of what it calls.
     """
     names = [entry.name for entry in stream.functions]
@@ -64,6 +66,13 @@ def graph_json(stream: Stream, paths: PathTree, function: str = "") -> dict[str,
             "self_us": value(node.own),
         }
 
+    outcome = stream.outcome
+    assert outcome is not None
+    doubts = {
+        "switches": outcome.switches,
+        "ambiguous_switches": outcome.ambiguous,
+        "deepest": outcome.deepest + 1,
+    }
     if function:
         number = function_number(stream, function)
         return {
@@ -77,8 +86,9 @@ def graph_json(stream: Stream, paths: PathTree, function: str = "") -> dict[str,
                 for caller, node in callers(tree, number)
             ],
             "graph": _rows(_callee_tree(tree, number), names, figures),
+            **doubts,
         }
-    return {"graph": _rows(tree, names, figures)}
+    return {"graph": _rows(tree, names, figures), **doubts}
 
 
 def _rows(
