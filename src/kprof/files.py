@@ -77,7 +77,7 @@ def spare_existing(path: Path | str, force: bool) -> None:
         into.
     """
     if str(path) != "-" and _asked(path, "write", Path.is_file) and not force:
-        raise UsageError(f"{path}: is there already (--force replaces it, or name another file)")
+        raise UsageError(f"{path}: already exists (--force replaces it, or name another file)")
 
 
 def spare_inputs(path: Path | str, inputs: Iterable[Path | str | None]) -> None:
@@ -132,8 +132,8 @@ def spare_foreign(
     content = _ends(target)
     if content and not written(content):
         raise UsageError(
-            f"{target}: is there already, and is no {what} that kprof wrote (--force replaces it, "
-            "or name another file)"
+            f"{target}: already exists, and kprof did not write it (expected form: {what}; "
+            "--force replaces it, or name another file)"
         )
 
 
@@ -243,7 +243,7 @@ def no_text(data: bytes) -> str | None:
     if kind := kind_of(data):
         return f"is {kind}"
     zero = data.find(b"\0")
-    return None if zero < 0 else f"is no text: byte {zero} is zero"
+    return None if zero < 0 else f"is not text: byte {zero} is zero"
 
 
 def explain(path: Path | str, verb: str, error: OSError) -> str:

@@ -113,7 +113,9 @@ class Frame:
         """
         libraries = ("pandas", "polars")
         if library not in (None, *libraries):
-            raise UsageError(f"{library}: is no library for data frames; expected pandas or polars")
+            raise UsageError(
+                f"{library}: is not a library for data frames; expected pandas or polars"
+            )
         for name in libraries if library is None else (library,):
             try:
                 module = importlib.import_module(name)

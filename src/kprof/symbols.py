@@ -111,7 +111,9 @@ def planted_digest(path: Path | str) -> bytes | None:
 
 
 def _no_elf(path: Path | str) -> UsageError:
-    return UsageError(f"{path}: is no ELF file, or a damaged one; expected the linked program")
+    return UsageError(
+        f"{path}: is not an ELF file, or is a damaged one; expected the linked program"
+    )
 
 
 def function_sizes(path: Path | str) -> dict[str, int]:
@@ -125,7 +127,7 @@ def function_sizes(path: Path | str) -> dict[str, int]:
     FileAccessError
         It cannot be read.
     UsageError
-        It is no ELF file, or has no symbols.
+        It is not an ELF file, or is has no symbols.
     """
     data = read_bytes(path)
     found: dict[str, set[int]] = {}

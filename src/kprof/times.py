@@ -35,8 +35,8 @@ def parse_time(text: str, option: str) -> Fraction:
     found = _TIME.fullmatch(text.strip())
     if not found:
         raise UsageError(
-            f"{option} {text}: is no time; expected a number with ns, us, ms or s (as 500us), or a "
-            "time as the trace prints it (as '1:169 991')"
+            f"{option} {text}: is not a time; expected a number with ns, us, ms or s (as 500us), "
+            "or a time as the trace prints it (as '1:169 991')"
         )
     return Fraction(found[1]) * _UNITS[found[2] or "us"]
 
@@ -51,7 +51,7 @@ def parse_range(text: str, option: str) -> tuple[Fraction | None, Fraction | Non
     """
     first, tilde, last = text.partition("~")
     if not tilde or not (first.strip() or last.strip()):
-        raise UsageError(f"{option} {text}: is no range; expected START~END (as 1.5ms~2ms)")
+        raise UsageError(f"{option} {text}: is not a range; expected START~END (as 1.5ms~2ms)")
     start = parse_time(first, option) if first.strip() else None
     end = parse_time(last, option) if last.strip() else None
     if start is not None and end is not None and end < start:

@@ -158,7 +158,7 @@ def test_one_preemption_is_no_change_but_is_said() -> None:
     assert (found.after.own.mean or 0) / (found.before.own.mean or 1) > 1.9
     assert changed_names(difference) == []
     text = "\n".join(diff_lines(difference))
-    assert "means that one call moved, which is no change:\n  a: avg 1" in text
+    assert "means that one call moved, which is not a change:\n  a: avg 1" in text
     assert "us; median 10>10 us" in text
 
 

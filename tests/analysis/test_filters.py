@@ -109,7 +109,7 @@ def test_switches_stay_with_the_contexts_that_do() -> None:
 
 
 def test_a_context_that_is_not_there() -> None:
-    with pytest.raises(UsageError, match=r"--task 9: is no context; expected 0 .* to 1"):
+    with pytest.raises(UsageError, match=r"--task 9: is not a context; expected 0 .* to 1"):
         mask(Filter(tasks=(9,)), timeline(MUTUAL, NAMES))
 
 

@@ -106,7 +106,7 @@ def test_what_is_not_there_is_refused() -> None:
     capture, names = made_up(3)
     with pytest.raises(UsageError, match="-C nothing: matches no function"):
         Selection(Stream(capture, names), Filter(callers=("nothing",)))
-    with pytest.raises(UsageError, match=r"--task 99: is no context; expected 0 .* to "):
+    with pytest.raises(UsageError, match=r"--task 99: is not a context; expected 0 .* to "):
         filtered_statistics(capture, names, lambda _: Filter(tasks=(99,)))
 
 

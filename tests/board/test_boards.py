@@ -172,7 +172,7 @@ def test_wait_states_and_narrow_ports_cost_their_clocks() -> None:
         ("8_000_000", '"8 MHz"', "x.toml:3: clock_hz is '8 MHz'; expected a number"),
         ("bytes =", "size =", r"x.toml:7: \[ram\] has no size; expected base, bytes"),
         ("[[ram]]", "[ram]", "x.toml:5: ram can be there several times: "),
-        ("0x100000", "0x100010", "x.toml:6: base is no multiple of 0x10000"),
+        ("0x100000", "0x100010", "x.toml:6: base is not a multiple of 0x10000"),
         ("0x100000", "0x0", "x.toml:5: the RAM is at 0x0..0xffff, where the EPROM is"),
         ('name = "least"', "name = least", "x.toml:1: "),
         ("[[ram]]\nbase = 0x100000\nbytes = 0x10000\n", "", "a board without RAM"),
@@ -206,7 +206,7 @@ def test_no_such_board(tmp_path: Path) -> None:
         find_board("vax")
     with pytest.raises(KprofError, match=r"vax\.toml: cannot read"):
         find_board(str(tmp_path / "vax.toml"))
-    with pytest.raises(BoardError, match=r"x\.toml:1: is no UTF-8"):
+    with pytest.raises(BoardError, match=r"x\.toml:1: is not UTF-8"):
         parse_board(b"\xff\xfe", "x.toml")
 
 

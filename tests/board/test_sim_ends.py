@@ -267,7 +267,7 @@ def test_several_recordings(tmp_path: Path) -> None:
         (["--dump", "{tmp}"], "is a folder"),
         (["--dump", "{tmp}/none/dump.bin"], "cannot write"),
         (["--dump", "{tmp}/d", "--run-at", "pc=nothing"], "no symbol of that name"),
-        (["--dump", "{tmp}/d", "--run-at", "noon"], "'noon' is no moment of a run"),
+        (["--dump", "{tmp}/d", "--run-at", "noon"], "'noon' is not a moment of a run"),
         (["--dump", "{tmp}/d", "--run-at", "write=ticks", "--timeout", "0.01"], "has not come"),
         (["--events", "20k"], "a larger one needs --dump"),
         (["--runs", "2"], "--runs needs --dump"),
@@ -313,12 +313,12 @@ def test_a_link_is_made_only_where_nothing_is(tmp_path: Path) -> None:
     target.write_text("mine")
     link.symlink_to(target)
     result = sim("--link", link, "--events", "10")
-    assert "is there already" in str(result.exception)
+    assert "already exists" in str(result.exception)
     assert link.readlink() == target
     link.unlink()
     with_other = Pty()  # of another sim
     link.symlink_to(with_other.path)
-    assert "is there already" in str(sim("--link", link, "--events", "10").exception)
+    assert "already exists" in str(sim("--link", link, "--events", "10").exception)
     with_other.close()
     assert link.is_symlink()
     result = sim("--link", link, "--events", "10", "--timeout", "0.1")

@@ -250,7 +250,7 @@ def test_metadata_that_are_no_json_object_are_left_out(path: Path) -> None:
         path.write_bytes(patched(bytes(data), 16, "<H", 1))
         read = open_capture(path)
         assert read.info.metadata == {}
-        assert "no JSON object" in read.info.warnings[0]
+        assert "are not a JSON object" in read.info.warnings[0]
 
 
 def test_a_capture_of_several_chunks(tmp_path: Path) -> None:

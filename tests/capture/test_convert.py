@@ -72,7 +72,7 @@ def test_a_capture_is_replaced_only_when_asked(tmp_path: Path, form: str) -> Non
     done = kprof(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"kprof: {kept.name}: is there already (--force replaces it, or name another file)\n"
+        f"kprof: {kept.name}: already exists (--force replaces it, or name another file)\n"
     )
     assert kept.read_bytes() == b"precious"
     assert kprof(tmp_path, *arguments, "--force").returncode == 0

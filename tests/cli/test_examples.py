@@ -27,7 +27,7 @@ def test_copies_are_whole_and_replace_nothing(tmp_path: Path) -> None:
     for name in ("agent/kprof_ram.c", "analyser/run.csv"):
         assert (tmp_path / name).read_bytes() == (examples_folder() / name).read_bytes()
     (tmp_path / "agent" / "kprof_ram.c").write_text("mine")
-    with pytest.raises(UsageError, match="agent: is there already"):
+    with pytest.raises(UsageError, match="agent: already exists"):
         CliRunner().invoke(kprof_command, arguments, catch_exceptions=False, standalone_mode=False)
     assert (tmp_path / "agent" / "kprof_ram.c").read_text() == "mine"
     with pytest.raises(UsageError, match="agnet: is not an example; expected one of agent"):

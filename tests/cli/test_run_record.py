@@ -103,12 +103,12 @@ def test_a_run_without_a_capture_leaves_the_one_before(built: Path) -> None:
 def test_a_foreign_file_is_not_replaced(built: Path) -> None:
     done = kprof(built, "run", "-o", "prog.c", "--", "./prog.kprof")
     assert done.returncode == 2
-    assert "prog.c: is there already, and is no capture file" in done.stderr
+    assert "prog.c: already exists, and is not a capture file" in done.stderr
     assert (built / "prog.c").read_text() == PROGRAM
     (built / "mine").write_text("mine")
     done = kprof(built, "record", "prog.c", "--program", "mine")
     assert done.returncode == 2
-    assert "mine: is there already, and kprof did not build it" in done.stderr
+    assert "mine: already exists, and kprof did not build it" in done.stderr
 
 
 def test_a_build_with_make(built: Path) -> None:

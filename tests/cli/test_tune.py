@@ -68,7 +68,7 @@ def test_the_cheapest_and_most_called_function_goes(tmp_path: Path) -> None:
     done = tune(tmp_path, "--overhead", "5%", "--trigger-cost", "0.5us")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "tiny: 100 calls, 1.0 us of its own in each\n"
+        "tiny: 100 calls, 1.0 us net in each\n"
         "k.names: 1 functions have value 0 now: triggers take 0.2% of the run time, not 10.2% "
         "(build again)\n"
     )
@@ -92,7 +92,7 @@ def test_a_file_of_its_own_and_a_budget_that_holds(tmp_path: Path) -> None:
     assert (tmp_path / "new.names").read_text() == (tmp_path / "k.names").read_text()
     done = tune(tmp_path, "--overhead", "5%", "--names", "k.names", "-o", "new.names")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "new.names: is there already" in done.stderr
+    assert "new.names: already exists" in done.stderr
     done = tune(tmp_path, "--overhead", "0.01%", "--names", "k.names", "-o", "new.names", "--force")
     assert [entry.value for entry in read_names(tmp_path / "new.names").entries[:3]] == [0, 0, 0]
     assert "the other triggers alone take more than that" in done.stderr

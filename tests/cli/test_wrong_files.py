@@ -130,7 +130,7 @@ def test_zeros_past_the_last_line_are_torn(tmp_path: Path) -> None:
     path.write_bytes(b"f/1024\n" + bytes(50))
     assert [entry.name for entry in read_names(path).entries] == ["f"]
     path.write_bytes(b"f/1024\n" + bytes(50) + b"g/1026\n")
-    with pytest.raises(NameFileError, match="is no text: byte 7 is zero"):
+    with pytest.raises(NameFileError, match="is not text: byte 7 is zero"):
         read_names(path)
 
 

@@ -74,11 +74,11 @@ def test_files_without_sizes(tmp_path: Path) -> None:
     with pytest.raises(FileAccessError):
         function_sizes(path)
     path.write_bytes(b"text")
-    with pytest.raises(UsageError, match="is no ELF file"):
+    with pytest.raises(UsageError, match="is not an ELF file"):
         function_sizes(path)
     whole = (PREBUILT / "kernel.elf").read_bytes()
     path.write_bytes(whole[:-100])
-    with pytest.raises(UsageError, match="is no ELF file, or a damaged one"):
+    with pytest.raises(UsageError, match="is not an ELF file, or is a damaged one"):
         function_sizes(path)
     stripped = bytearray(whole)
     struct.pack_into(">H", stripped, 48, 0)  # no sections
@@ -146,7 +146,7 @@ def test_the_digest_that_is_planted(tmp_path: Path, options: list[str]) -> None:
 def test_programs_without_a_digest(tmp_path: Path) -> None:
     assert planted_digest(PREBUILT / "swtch.elf") is None
     (tmp_path / "x").write_bytes(b"text")
-    with pytest.raises(UsageError, match="is no ELF file"):
+    with pytest.raises(UsageError, match="is not an ELF file"):
         planted_digest(tmp_path / "x")
 
 

@@ -401,13 +401,17 @@ def broken(tmp_path: Path, **changes: object) -> Path:
     [
         ("x.sr", b"", "is empty"),
         ("x.sr", b"PK\x03\x04junk", "cannot be read as a sigrok session file"),
-        ("x.bin", b"\x7fELF\0\0\0", "is no recording of a kind that kprof knows"),
+        ("x.bin", b"\x7fELF\0\0\0", "is not a recording of a kind that kprof knows"),
         ("x.vcd", b"$timescale 1 ns $end\n$var wire 1 ! A0 $end\n", "$enddefinitions is missing"),
         ("x.vcd", b"$date $end $enddefinitions $end\n", "has no $timescale"),
         ("x.csv", b"just some text\nand more\n", "neither times nor a sample rate"),
         ("x.csv", b"0,1,0\n1,0,1\n", "neither times nor a sample rate"),
-        ("x.csv", b"Time [s],A0,CE\n0.0,0,1\nzero,0,0\n", "'zero,0,0' is no row of a time and 2"),
-        ("x.csv", b"Time [s],A0,CE\n0.0,0,1\n1.0,0\n", "'1.0,0' is no row of a time and 2"),
+        (
+            "x.csv",
+            b"Time [s],A0,CE\n0.0,0,1\nzero,0,0\n",
+            "'zero,0,0' is not a row of a time and 2",
+        ),
+        ("x.csv", b"Time [s],A0,CE\n0.0,0,1\n1.0,0\n", "'1.0,0' is not a row of a time and 2"),
         ("x.csv", b"Time [s],A0,CE\n1.0,0,1\n0.5,0,0\n", "time runs backwards"),
         ("x.csv", b"Time [s],A0,CE\nnan,0,1\n0.5,0,0\n", "not finite"),
         ("x.csv", b"Time [s],A0,CE\n0.0,0,1\n1.0,0,1\n", "never selected"),
@@ -429,7 +433,7 @@ def test_a_vcd_whose_body_is_something_else(tmp_path: Path) -> None:
     words, _ = reads(5)
     write_vcd(tmp_path / "x.vcd", words)
     text = (tmp_path / "x.vcd").read_text()
-    for body, said in (("#99999 good\n", "'good' is no value change"), ("#9x 0!\n", "no digit")):
+    for body, said in (("#99999 good\n", "'good' is not a value change"), ("#9x 0!\n", "no digit")):
         (tmp_path / "x.vcd").write_text(text + body)
         with pytest.raises(CaptureError) as caught:
             import_recording([tmp_path / "x.vcd"], tmp_path / "out.kpd", ImportOptions())
@@ -443,9 +447,9 @@ def test_a_vcd_whose_body_is_something_else(tmp_path: Path) -> None:
         ({"mapping": "A0=Q7,CE=CE"}, "has no channel 'Q7'; its channels are A0, A1"),
         ({"mapping": "A0-A3=A0-A4"}, "as many channels as lines"),
         ({"mapping": "A0=A0,A0=A1"}, "is mapped twice"),
-        ({"mapping": "A32=A0"}, "is no line"),
+        ({"mapping": "A32=A0"}, "is not a line"),
         ({"mapping": "A0-A99=A0-A99"}, "expected lines from A0 to A31"),
-        ({"settle": "soon"}, "is no time; expected a number with"),
+        ({"settle": "soon"}, "is not a time; expected a number with"),
         ({"settle": "2s"}, "below a second"),
         ({"ignore": "3ff-0"}, "expected hexadecimal tags"),
         ({"ignore": "12345"}, "expected hexadecimal tags"),
@@ -494,7 +498,7 @@ def test_a_capture_is_replaced_only_when_asked(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kprof", "import", "x.vcd", "-o", "d.kpd"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("kprof: d.kpd: is there already (--force replaces it")
+    assert done.stderr.startswith("kprof: d.kpd: already exists (--force replaces it")
     assert kept.read_bytes() == b"precious"
     subprocess.run([*command, "--force"], cwd=tmp_path, capture_output=True, check=True)
     assert open_capture(kept).events > 0

@@ -127,7 +127,7 @@ def test_init_spares_what_is_there(tmp_path: Path) -> None:
     done = kprof("init", path)
     assert (done.returncode, done.stderr) == (
         2,
-        f"kprof: {path}: is there already; remove it, or name another file\n",
+        f"kprof: {path}: already exists; remove it, or name another file\n",
     )
     assert path.read_text() == "a/2\n"
     done = kprof("init", tmp_path / "b", "--first", "4097")

@@ -91,20 +91,20 @@ def test_a_function_that_is_named_as_a_part_of_the_run() -> None:
         ("idle.pct_net < 20", "idle is of the whole run, and no function of the name file; exp"),
         ("idle.max > 10", "expected idle (a time) or idle.pct"),
         ("run.p50 < 5", "expected run (a time) or run.pct"),
-        ("dead.call < 5", "dead has the value 0 in the name file, which is no trigger"),
-        ("lanis.max < 5", "lanis is no function of the name file; do you mean lanisr?"),
-        ("orphan_exits.call < 5", "orphan_exits is no function"),
+        ("dead.call < 5", "dead has the value 0 in the name file: it has no trigger"),
+        ("lanis.max < 5", "lanis is not a function of the name file; do you mean lanisr?"),
+        ("orphan_exits.call < 5", "orphan_exits is not a function"),
         ("idle < 5%", "b:1: idle < 5%: idle is a time; expected a time (as 500us), or idle.pct"),
         ("idle < 5 %", "or idle.pct"),
         ("lanisr.max < 5%", "or lanisr.pct_real or lanisr.pct_net"),
-        ("lanisr.call < 5%", "5% is no number; expected one as 20"),
-        ("lanisr.call < 5us", "5us is no number; expected one as 20"),
-        ("idle.pct < 5us", "5us is no share; expected one as 20%"),
-        ("lanisr.maxx < 5", "b:1: lanisr.maxx: is no figure; do you mean max?"),
-        ("lanisr.size < 5", "is no figure; expected FUNCTION.max"),
-        ("lanisr.blocked-err < 5", "is no figure"),
-        ("lanisr < 5", "is no figure; expected FUNCTION.max"),
-        ("\x1b[2J.max < 5", "\\x1b[2J.max < 5: \\x1b[2J is no function"),
+        ("lanisr.call < 5%", "5% is not a number; expected one as 20"),
+        ("lanisr.call < 5us", "5us is not a number; expected one as 20"),
+        ("idle.pct < 5us", "5us is not a share; expected one as 20%"),
+        ("lanisr.maxx < 5", "b:1: lanisr.maxx: is not a figure; do you mean max?"),
+        ("lanisr.size < 5", "is not a figure; expected FUNCTION.max"),
+        ("lanisr.blocked-err < 5", "is not a figure"),
+        ("lanisr < 5", "is not a figure; expected FUNCTION.max"),
+        ("\x1b[2J.max < 5", "\\x1b[2J.max < 5: \\x1b[2J is not a function"),
     ],
 )
 def test_what_is_not_measured_is_refused(line: str, said: str) -> None:
@@ -132,7 +132,7 @@ def test_budgets_and_columns_have_the_same_figures(name: str) -> None:
 def test_columns_have_no_figure_that_budgets_do_not_know() -> None:
     assert set(field_names()) - set(figure_names()) == {"size"}
     for name in ("net-size", "call-max", "-max", "total-", "p101", "p1e2", "max-p99", "total-pct"):
-        with pytest.raises(UsageError, match="is no field"):
+        with pytest.raises(UsageError, match="is not a field"):
             parse_fields(name)
         with pytest.raises(BudgetError):
             parse_budget(f"f.{name} < 5", "b")

@@ -243,12 +243,15 @@ def test_questions_have_answers(arguments: list[str], wanted: str, dump: Path) -
     ("arguments", "wanted"),
     [
         (["--worst", "lanisrr"], "lanisrr: no function of the name file; do you mean lanisr?"),
-        (["-f", "totl"], "-f totl: is no field; do you mean total"),
-        (["-s", "selff"], "-s selff: is no field; do you mean self"),
-        (["-t", "5 parsecs"], "-t 5 parsecs: is no time; expected a number with ns, us, ms or s"),
-        (["-r", "9us"], "-r 9us: is no range; expected START~END"),
+        (["-f", "totl"], "-f totl: is not a field; do you mean total"),
+        (["-s", "selff"], "-s selff: is not a field; do you mean self"),
+        (
+            ["-t", "5 parsecs"],
+            "-t 5 parsecs: is not a time; expected a number with ns, us, ms or s",
+        ),
+        (["-r", "9us"], "-r 9us: is not a range; expected START~END"),
         (["-r", "9us~8us"], "-r 9us~8us: ends before it begins"),
-        (["-F", "("], "is no regular expression"),
+        (["-F", "("], "is not a regular expression"),
         (["--trace", "--graph", "x"], "--trace and --graph are different reports"),
         (["--between", "RX", "NOPE"], "NOPE: no inline trigger of the name file"),
     ],
@@ -296,8 +299,14 @@ def test_the_net_times_of_each_are_told_in_both_forms(dump: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["merge", "other.json", "-o", "o.json"], "other.json: is no statistics as kprof report"),
-        (["report", "other.json"], "other.json: is no statistics as kprof report --save writes"),
+        (
+            ["merge", "other.json", "-o", "o.json"],
+            "other.json: is not a file of statistics as kprof report",
+        ),
+        (
+            ["report", "other.json"],
+            "other.json: is not a file of statistics as kprof report --save writes",
+        ),
         (["merge", "d.bin", "-o", "o.txt"], "o.txt: expected a name that ends in .json"),
         (["report", "d.bin", "--save", "o.bin"], "o.bin: expected a name that ends in .json"),
     ],

@@ -194,7 +194,7 @@ def test_what_has_all_always_is_not_asked_for_all(dump: Path, form: str) -> None
         (["--elf", ""], "--elf is for the functions' sizes"),
         (["--slower-than", "", "--html", "p.html"], "--html and --slower-than are different"),
         (["--around", "99s"], "a time after the run's last event; expected at most 952us"),
-        (["--trace", "--task", "7"], "--task 7: is no context; expected 0 (the system) to 1"),
+        (["--trace", "--task", "7"], "--task 7: is not a context; expected 0 (the system) to 1"),
     ],
 )
 def test_options_that_do_nothing_are_refused(

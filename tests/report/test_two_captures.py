@@ -232,5 +232,5 @@ def test_more_calls_fail_above_a_share_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("share", ["5", "five%", "-1%", ""])
 def test_a_share_that_is_none_is_refused(tmp_path: Path, share: str) -> None:
     before = write_runs(tmp_path, 50, 1, "x")
-    with pytest.raises(UsageError, match=r"is no share; expected one as 5%"):
+    with pytest.raises(UsageError, match=r"is not a share; expected one as 5%"):
         run("diff", *before, *before, "--fail-above", share)

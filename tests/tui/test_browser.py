@@ -334,7 +334,7 @@ def test_without_a_terminal_it_is_refused(
     os.close(main)
     os.close(side)
     assert (done.returncode, done.stdout or b"") == (2, b"")
-    assert done.stderr.decode().startswith(f"kprof: standard {which} is no terminal, which the")
+    assert done.stderr.decode().startswith(f"kprof: standard {which} is not a terminal, which the")
 
 
 def test_how_to_read_a_raw_image_is_an_option(

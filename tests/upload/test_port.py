@@ -50,7 +50,7 @@ def test_a_port_that_is_not_there() -> None:
 
 def test_a_file_is_no_port(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    assert "is no serial port" in _refused(str(tmp_path / "file"))
+    assert "is not a serial port" in _refused(str(tmp_path / "file"))
 
 
 def test_a_busy_port_names_the_process() -> None:

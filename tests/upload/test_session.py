@@ -125,7 +125,7 @@ def test_a_part_with_a_lie_in_it_is_found_out(tmp_path: Path) -> None:
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     out = tmp_path / "dump.bin"
     out.write_bytes(b"precious")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         fetch_over(SimLine(Agent(RAM)), out)
     assert out.read_bytes() == b"precious"
     with pytest.raises(FileAccessError, match="is a device or a pipe"):

@@ -87,7 +87,7 @@ def test_the_program_knows_its_name_file(tmp_path: Path) -> None:
     ("arguments", "code", "said"),
     [
         (["/dev/ttyNone7", "-o", "{}/x"], 3, "no such port"),
-        (["{}", "-o", "{}/x"], 3, "cannot open|is no serial port|not permitted|directory"),
+        (["{}", "-o", "{}/x"], 3, "cannot open|is not a serial port|not permitted|directory"),
         (["/dev/ttyNone7"], 2, "no file to write is given; expected -o FILE"),
         ([], 2, r"no PORT is given; (there are: /dev/|no serial port is there)"),
         (["-o", "{}/x"], 2, "no PORT is given"),
@@ -308,7 +308,7 @@ def test_an_error_of_the_upload_is_not_the_log_s(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("there", "name", "code", "said"),
     [
-        ("dump.bin", "dump.bin", 2, "is there already"),
+        ("dump.bin", "dump.bin", 2, "already exists"),
         ("dump.bin.part", "dump.bin", 2, "an unfinished upload is there"),
         ("dump.bin", "no/dump.bin", 1, "its folder is not there"),
         ("dump.bin", "dump.bin/x", 1, "not a directory"),

@@ -125,7 +125,7 @@ def test_the_pause_between_characters_is_a_time(text: str, seconds: float) -> No
     assert _greeting(options).delay_s == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(("text", "said"), [("soon", "is no time"), ("61s", "expected 60 s or")])
+@pytest.mark.parametrize(("text", "said"), [("soon", "is not a time"), ("61s", "expected 60 s or")])
 def test_a_pause_that_cannot_be_is_refused(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         _greeting({"send": (), "expect": (), "send_delay": text})

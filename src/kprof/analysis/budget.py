@@ -154,9 +154,9 @@ def _problem(limit: Limit, names: NameFile) -> str | None:
                 f"{subject} (a time) or {subject}.pct"
             )
         known = [entry.name for entry in names.entries]
-        return f"{subject} is no function of the name file{near(subject, known)}"
+        return f"{subject} is not a function of the name file{near(subject, known)}"
     if not entry.value:
-        return f"{subject} has the value 0 in the name file, which is no trigger"
+        return f"{subject} has the value 0 in the name file: it has no trigger"
     if entry.modifier is Modifier.INLINE and figure != "call":
         return f"{subject} is an inline trigger, which has no times; expected {subject}.call"
     return None
@@ -165,7 +165,7 @@ def _problem(limit: Limit, names: NameFile) -> str | None:
 def _parse_line(line: str) -> Limit:
     found = _LINE.fullmatch(line)
     if not found:
-        raise UsageError(f"{line[:80]}: is no limit; expected one as lanisr.max < 500us")
+        raise UsageError(f"{line[:80]}: is not a limit; expected one as lanisr.max < 500us")
     what, sign, limit = found["what"], found["sign"], found["limit"]
     subject, figure = _subject_and_figure(what)
     if what in ANOMALIES or figure == "call":
@@ -194,13 +194,13 @@ def _subject_and_figure(what: str) -> tuple[str, str]:
         f"{', '.join(LEDGER)} or {', '.join(ANOMALIES)}"
     )
     hint = near(parts[-1], [*figure_names(), *ALIASES]) if "".join(parts[:-1]) else ""
-    raise UsageError(f"{what}: is no figure{hint or expected}")
+    raise UsageError(f"{what}: is not a figure{hint or expected}")
 
 
 def _number(text: str, line: str, kind: str, unit: str) -> Fraction:
     found = _NUMBER.fullmatch(text)
     if not found or found[2] not in ("", unit):
-        raise UsageError(f"{line}: {text} is no {kind}; expected one as 20{unit}")
+        raise UsageError(f"{line}: {text} is not a {kind}; expected one as 20{unit}")
     return Fraction(found[1])
 
 

@@ -88,7 +88,7 @@ class Filter:
         for task in self.tasks:
             if not 0 <= task <= contexts:
                 raise UsageError(
-                    f"--task {task}: is no context; expected 0 (the system) to {contexts} "
+                    f"--task {task}: is not a context; expected 0 (the system) to {contexts} "
                     "(see --tasks)"
                 )
 
@@ -107,7 +107,7 @@ def matcher(pattern: str, match: str) -> Callable[[str], bool]:
         compiled = re.compile(pattern)
     except re.error as error:
         raise UsageError(
-            f"{pattern}: is no regular expression: {error} (for a pattern like *_input: --match "
+            f"{pattern}: is not a regular expression: {error} (for a pattern like *_input: --match "
             "glob)"
         ) from error
     return lambda name: compiled.search(name) is not None

@@ -104,7 +104,7 @@ def read_statistics(path: Path) -> Statistics:
         RecursionError,
     ) as error:
         raise SavedStatisticsError(
-            f"{path}: is no statistics as kprof report --save writes them"
+            f"{path}: is not a file of statistics as kprof report --save writes them"
         ) from error
 
 

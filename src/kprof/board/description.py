@@ -219,7 +219,7 @@ def parse_board(data: bytes, source: str) -> Description:
         tree = tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BoardError(f"{source}:{line}: is no UTF-8 text; expected a board in TOML") from error
+        raise BoardError(f"{source}:{line}: is not UTF-8 text; expected a board in TOML") from error
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"^(.*) \(at line (\d+)", str(error))
         where, what = (match[2], match[1]) if match else (str(text.count("\n") + 1), str(error))
@@ -354,7 +354,7 @@ class _Reader:
             for key in ("base", "bytes"):
                 if getattr(ram, key) % PAGE_BYTES:
                     raise self._error(
-                        "ram", number, key, f"{key} is no multiple of 0x{PAGE_BYTES:x} (64 KB)"
+                        "ram", number, key, f"{key} is not a multiple of 0x{PAGE_BYTES:x} (64 KB)"
                     )
         if not board.ram:
             raise self._error("", 0, "", "a board without RAM; expected a [[ram]]")

@@ -76,7 +76,7 @@ def parse_moment(text: str) -> Moment:
     try:
         seconds = float(text)
     except ValueError:
-        raise UsageError(f"{text!r} is no moment of a run; expected {_FORMS}") from None
+        raise UsageError(f"{text!r} is not a moment of a run; expected {_FORMS}") from None
     if not 0 <= seconds <= DAY_S:
         raise UsageError(f"a moment after {seconds:g} s; expected 0 to {DAY_S}")
     return Moment("time", seconds)

@@ -264,4 +264,4 @@ def _parse_metadata(data: bytes, source: str) -> tuple[Mapping[str, Any], tuple[
         values = None
     if isinstance(values, dict):
         return values, ()
-    return {}, (f"{source}: its metadata are no JSON object in ASCII; they are left out",)
+    return {}, (f"{source}: its metadata are not a JSON object in ASCII; they are left out",)

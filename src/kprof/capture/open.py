@@ -102,9 +102,9 @@ def open_capture(
         )
     if len(data) % RECORD_BYTES:
         raise CaptureError(
-            f"{source}: its {len(data)} bytes are no capture file and no raw image; expected a "
-            f"multiple of {RECORD_BYTES} bytes (is it cut off, or another kind of file? see kprof "
-            "import)"
+            f"{source}: its {len(data)} bytes are neither a capture file nor a raw image; expected "
+            f"a multiple of {RECORD_BYTES} bytes (is it cut off, or another kind of file? see "
+            "kprof import)"
         )
     records, form, warnings = _raw_records(data, source, record_order, names)
     return _raw_capture(records, source, form, valid, previous, warnings, record_order)

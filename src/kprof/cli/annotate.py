@@ -14,7 +14,9 @@ from kprof.cli.choices import capture_options, decorate, force_choice
 @click.argument("source", metavar="SOURCE.C")
 @click.argument("dump")
 @capture_options
-@click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
+@click.option(
+    "-o", "--output", metavar="FILE", default="-", help="Write to FILE instead of stdout."
+)
 @decorate(force_choice())
 def command(source: str, dump: str, output: str, force: bool, **options: Any) -> None:
     """Show a source file with the calls, the net time and the longest call of its functions.

@@ -14,19 +14,31 @@ if TYPE_CHECKING:
 
 @click.command("cc", context_settings={"allow_interspersed_args": False})
 @click.option("--names", metavar="FILE", envvar="KPROF_NAMES", show_envvar=True,
-              help="The name file; functions that it lacks are appended. Default: the kprof.names "
-              "above the source, as git finds its .git.")  # fmt: skip
+              help="The name file; new functions are appended. [default: the nearest kprof.names "
+              "in a folder above the source]")  # fmt: skip
 @click.option("--target", envvar="KPROF_TARGET", show_envvar=True,
-              help="What fires a trigger; default: by the compiler.")  # fmt: skip
-@click.option("--targets", metavar="FILE", help="Targets of your own.")
-@click.option("--base", help="Address of tag 0, or a symbol.")
-@click.option("--shift", type=int, help="1 on a 16-bit bus, 2 on a 32-bit bus.")
-@click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
-@click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
-@click.option("--header", metavar="FILE", help="Make the header with PROFILE(name) here.")
-@click.option("--first-tag", type=int, default=1024, show_default=True, help="In a new name file.")
-@click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
+              help="Kind of trigger. [default: chosen by the compiler]")  # fmt: skip
+@click.option("--targets", metavar="FILE", help="A file with more targets.")
+@click.option("--base", help="Address of tag 0: a number or a symbol.")
+@click.option(
+    "--shift", type=int, help="Bits to shift a tag: 1 on a 16-bit bus, 2 on a 32-bit bus."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["cleanup", "returns"]),
+    help="How triggers reach all exits of a function.",
+)
+@click.option(
+    "--only", multiple=True, metavar="PATTERN", help="Only matching functions get triggers."
+)
+@click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Matching functions get no triggers."
+)
+@click.option("--header", metavar="FILE", help="Write the header with PROFILE(name) to FILE.")
+@click.option(
+    "--first-tag", type=int, default=1024, show_default=True, help="First tag in a new name file."
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 if a function could not get triggers.")
 @click.argument("compiler", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def command(
@@ -44,10 +56,10 @@ def command(
     strict: bool,
     compiler: tuple[str, ...],
 ) -> int:
-    """Compile C with triggers in it: COMPILER and its arguments follow a --.
+    """Compile C with triggers: COMPILER and its arguments follow the --.
 
-    What compiles no C (-E, assembler files), and trials of build systems, are run as they are.
-    Linking adds the digest of the name file and, with --target soft, the event RAM.
+    Commands that compile no C (-E, assembler files) and the trial runs of build systems are passed
+    on unchanged. Linking adds the digest of the name file and, with --target soft, the event RAM.
 
     \b
     Example:

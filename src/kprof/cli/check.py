@@ -11,17 +11,17 @@ from kprof.cli.choices import capture_options, cost_choice, decorate, force_choi
 
 @click.command()
 @click.argument("dump")
-@click.option("--budget", required=True, metavar="FILE", help="The limits, one on a line.")
+@click.option("--budget", required=True, metavar="FILE", help="The limits, one in each line.")
 @capture_options
 @click.option(
-    "--junit", metavar="FILE", help="Write the outcome as JUnit XML too; - prints it instead."
+    "--junit", metavar="FILE", help="Also write the result as JUnit XML; - prints it instead."
 )
 @decorate(cost_choice(), force_choice())
 def command(dump: str, budget: str, **options: Any) -> int:
     """Check a capture against limits.
 
-    Exits with 1 where a limit does not hold (or the capture cannot be read), with 2 where the
-    budget is wrong.
+    The exit code is 1 if a limit does not hold or the capture cannot be read, and 2 if the budget
+    is wrong.
 
     \b
     Example:

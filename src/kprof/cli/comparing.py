@@ -68,7 +68,7 @@ def _share(text: str | None) -> float:
         return math.inf
     found = _SHARE.fullmatch(text.strip())
     if not found:
-        raise UsageError(f"--fail-above {text}: is no share; expected one as 5%")
+        raise UsageError(f"--fail-above {text}: is not a share; expected one as 5%")
     return float(found[1]) / 100
 
 

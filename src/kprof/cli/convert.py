@@ -9,20 +9,28 @@ from kprof.cli.output import say
 
 @click.command("convert")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("-o", "--output", required=True, metavar="OUT", help="What to write.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="The file to write.")
 @click.option(
     "--to",
     "form",
     type=click.Choice(["kpd", "kpd3", "raw", "banks"]),
-    help="Form of OUT; default: by its ending, .kpd, or .bin for raw.",
+    help="Form of OUT. [default: by its ending: .kpd, or .bin for raw]",
 )
-@click.option("--names", metavar="FILE", help="Name file; it is kept, and helps with banks.")
-@click.option("--elf", metavar="FILE", help="The linked program: it knows its name file's digest.")
-@click.option("--valid", metavar="N|all", help="Valid records, where the capture does not know.")
-@click.option("--previous", metavar="FILE", help="RAM image of the run before this one.")
+@click.option(
+    "--names", metavar="FILE", help="Name file; the capture keeps it, and it helps to order banks."
+)
+@click.option(
+    "--elf", metavar="FILE", help="The linked program; the capture records its name file's digest."
+)
+@click.option("--valid", metavar="N|all", help="Number of valid records, if the capture lacks it.")
+@click.option(
+    "--previous",
+    metavar="FILE",
+    help="Raw image of the run before; records that differ from it are valid.",
+)
 @click.option("--record-order", metavar="ORDER", help="Bank of each byte or file, such as 01234.")
 @click.option("--force", is_flag=True, help="Replace OUT.")
-@click.option("--damaged-ok", is_flag=True, help="Take data that contradict their checksums.")
+@click.option("--damaged-ok", is_flag=True, help="Accept data with wrong checksums.")
 def command(
     files: tuple[str, ...],
     output: str,

@@ -12,28 +12,35 @@ import click
     metavar="FOLDER",
     default="kprof-demo",
     show_default=True,
-    help="Where everything stays that is made.",
+    help="Folder for everything that the demonstration makes.",
 )
 @click.option(
     "--cross",
     metavar="PREFIX",
     default="m68k-linux-gnu-",
     show_default=True,
-    help="Of the cross compiler's commands.",
+    help="Prefix of the cross compiler's commands.",
 )
-@click.option("--ready-built", is_flag=True, help="Use the ready-built kernel, compile nothing.")
-@click.option("--loan", is_flag=True, help="The kernel with loaned buffers (the paper's change).")
+@click.option("--ready-built", is_flag=True, help="Use the ready-built kernel; compile nothing.")
 @click.option(
-    "--lines", type=click.IntRange(0), default=60, show_default=True, help="Of the trace."
+    "--loan", is_flag=True, help="Use the kernel with loaned buffers (the paper's change)."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Chooses the traffic.")
+@click.option(
+    "--lines",
+    type=click.IntRange(0),
+    default=60,
+    show_default=True,
+    help="Lines of the trace to print.",
+)
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Seed of the Ethernet traffic."
+)
 def command(output: str, cross: str, ready_built: bool, loan: bool, lines: int, seed: int) -> None:
     """Run the whole chain on the simulated board: C source to report.
 
-    The example kernel gets its triggers, is compiled (where a cross compiler is found), boots on
-    the simulated 68020 board and fills the Profiler's event RAM, which is uploaded through a
-    pseudo-terminal. The summary and the beginning of the trace go to stdout; everything that was
-    made stays in FOLDER.
+    The demonstration plants triggers in the example kernel, compiles it (if it finds a cross
+    compiler), boots it on the simulated 68020 board, and uploads the event RAM through a
+    pseudo-terminal. It prints the summary and the beginning of the trace. All files stay in FOLDER.
 
     \b
     Example:

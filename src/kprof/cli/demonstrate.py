@@ -121,7 +121,7 @@ def _check_folder(demo: Demo) -> None:
     start = minikernel.seed_names().read_bytes().splitlines()[0]
     if there and not (demo.names.is_file() and read_bytes(demo.names).startswith(start)):
         raise UsageError(
-            f"{there[0]}: is there already, and is not of an earlier kprof demo; name a new folder "
+            f"{there[0]}: already exists, and is not of an earlier kprof demo; name a new folder "
             "(-o FOLDER)"
         )
 

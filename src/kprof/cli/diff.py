@@ -37,28 +37,32 @@ def _sides(dumps: tuple[str, ...]) -> tuple[list[str], list[str]]:
 @click.command(cls=_TwoSides)
 @click.argument("dumps", nargs=-1, metavar="BEFORE... [--] AFTER...")
 @capture_options
-@click.option("--after-names", metavar="FILE", help="The name file of AFTER, if not --names.")
+@click.option("--after-names", metavar="FILE", help="The name file of AFTER. [default: --names]")
 @decorate(cost_choice())
-@click.option("-a", "--all", "everything", is_flag=True, help="Show what did not change too.")
-@click.option("--fail-on-change", is_flag=True, help="Exit with 1 where a function changed.")
+@click.option(
+    "-a", "--all", "everything", is_flag=True, help="Also show functions that did not change."
+)
+@click.option("--fail-on-change", is_flag=True, help="Exit with 1 if a function changed.")
 @click.option(
     "--fail-above",
     metavar="SHARE",
-    help="Exit with 1 where one got worse by more (as 5%).",
+    help="Exit with 1 if a function got worse by more than SHARE, such as 5%.",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "folded"]),
     default="text",
-    help="Default: text.",
+    help="Form of the output. [default: text]",
 )
-@click.option("-o", "--output", metavar="FILE", default="-", help="Write to a file instead.")
+@click.option(
+    "-o", "--output", metavar="FILE", default="-", help="Write to FILE instead of stdout."
+)
 @decorate(force_choice())
 def command(dumps: tuple[str, ...], **options: Any) -> int:
-    """Compare two runs: which functions changed beyond chance, and which call paths.
+    """Show which functions and call paths changed between two runs beyond chance.
 
-    With several captures a side, the noise between runs is known: advised on hosts.
+    Several captures on each side make the noise between runs known. On hosts, take five.
 
     \b
     Example:

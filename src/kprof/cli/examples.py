@@ -51,7 +51,7 @@ def command(names: tuple[str, ...], copy: str | None, force: bool) -> None:
     targets = [Path(copy) / name for name in chosen]
     for target in targets:
         if target.exists() and not force:
-            raise UsageError(f"{target}: is there already (--force copies over it)")
+            raise UsageError(f"{target}: already exists (--force copies over it)")
     for target in targets:
         try:
             shutil.copytree(

@@ -15,12 +15,23 @@ from kprof.export.formats import FORMATS
 )
 @click.argument("dump")
 @click.option(
-    "--format", "form", type=click.Choice(list(FORMATS)), required=True, help="See below."
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    required=True,
+    help="The format; see below.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Default: stdout, or DUMP with the suffix.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The file to write. [default: stdout, or DUMP with the suffix of the format]",
+)
 @decorate(force_choice())
 @filter_options
-@click.option("--irq", "irqs", multiple=True, metavar="FUNC", help="FUNC is an interrupt.")
+@click.option(
+    "--irq", "irqs", multiple=True, metavar="FUNC", help="Treat FUNC as an interrupt handler."
+)
 @capture_options
 @decorate(cost_choice())
 def command(
@@ -36,8 +47,7 @@ def command(
 ) -> None:
     """Write a capture in the format of another viewer.
 
-    Text goes to stdout; binary formats and folders go to a file beside the dump, where -o
-    does not say otherwise.
+    Without -o, text goes to stdout, and binary formats and folders go beside DUMP.
 
     \b
     Example:

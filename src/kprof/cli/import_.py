@@ -12,14 +12,14 @@ from kprof.cli.output import say
 @click.option("-o", "--output", required=True, metavar="OUT", help="The capture file to write.")
 @click.option("--map", "mapping", metavar="MAP", help="Channels, such as A0-A15=D0-D15,CE=D16.")
 @click.option(
-    "--settle", metavar="TIME", help="From /CE falling to the address; 50ns; us without a unit."
+    "--settle", metavar="TIME", help="Delay from /CE falling to a valid address, such as 50ns."
 )
 @click.option(
     "--tag-bits",
     type=click.IntRange(1, 16),
     default=16,
     show_default=True,
-    help="Bits of the address that make the tag.",
+    help="Address bits that form the tag.",
 )
 @click.option(
     "--tag-shift",
@@ -28,12 +28,22 @@ from kprof.cli.output import say
     show_default=True,
     help="Address lines below the tag: 1 on a 16-bit bus, 2 on a 32-bit bus.",
 )
-@click.option("--ignore", metavar="TAGS", help="Tags that are no events, such as 0-3ff (hex).")
-@click.option("--samplerate", metavar="HZ", help="Where the file does not say it; such as 24MHz.")
-@click.option("--kind", type=click.Choice(["sigrok", "vcd", "csv", "saleae"]), help="Of the file.")
+@click.option("--ignore", metavar="TAGS", help="Tags to leave out, such as 0-3ff (hex).")
+@click.option(
+    "--samplerate", metavar="HZ", help="Sample rate, if the file lacks it, such as 24MHz."
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["sigrok", "vcd", "csv", "saleae"]),
+    help="Kind of the recording. [default: recognised]",
+)
 @click.option("--force", is_flag=True, help="Replace OUT.")
-@click.option("--names", metavar="FILE", help="Name file of the code; its entries are kept.")
-@click.option("--elf", metavar="FILE", help="The linked program: it knows its name file's digest.")
+@click.option(
+    "--names", metavar="FILE", help="Name file of the code; the capture keeps its entries."
+)
+@click.option(
+    "--elf", metavar="FILE", help="The linked program; the capture records its name file's digest."
+)
 def command(
     files: tuple[str, ...],
     output: str,
@@ -48,11 +58,11 @@ def command(
     names: str | None,
     elf: str | None,
 ) -> None:
-    """Make a capture of a logic analyser's recording of the EPROM socket.
+    """Convert a logic analyser's recording of the EPROM socket into a capture file.
 
     FILE is a sigrok session (.sr), a VCD, a CSV table (sigrok, DSView, Saleae), or all files of a
-    Saleae binary export. The address lines and /CE are found by their channels' names (A0 to A15,
-    CE), or told with --map; CE=!D16 for a select that is active high.
+    Saleae binary export. Channels named A0 to A15 and CE are found; --map names others, and
+    CE=!D16 is a select that is active high.
 
     \b
     Example:

@@ -19,7 +19,7 @@ from kprof.cli.output import say
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Text for people, JSON for programs.",
+    help="Form of the output.",
 )
 def command(
     file: str,
@@ -29,7 +29,7 @@ def command(
     record_order: str | None,
     form: str,
 ) -> None:
-    """Tell everything about a capture: form, events, clock, span, tags, damage, origin.
+    """Show the form, events, clock, span, tags, damage and origin of a capture.
 
     FILE is a capture file, a raw image of the event RAM, or five bank images one after another.
 

@@ -22,48 +22,72 @@ def preprocessor_option(name: str, metavar: str) -> Callable[[Any], Any]:
         metavar=metavar,
         expose_value=False,
         callback=keep,
-        help="As for the compiler.",
+        help="Passed to the preprocessor, as for the compiler.",
     )
 
 
 @click.command("instrument")
 @click.argument("files", nargs=-1, type=click.Path())
-@click.option("-o", "--output", metavar="FOLDER", help="Where the instrumented copies go.")
+@click.option("-o", "--output", metavar="FOLDER", help="Folder for the copies.")
 @click.option(
     "--names",
     metavar="FILE",
     envvar="KPROF_NAMES",
     show_envvar=True,
-    help="The name file; functions that it lacks are appended. Default: the kprof.names above the "
-    "sources, as git finds its .git.",
+    help="The name file; new functions are appended. [default: the nearest kprof.names in a "
+    "folder above the sources]",
 )
-@click.option("--target", default="m68k", show_default=True, help="What fires a trigger.")
-@click.option("--targets", metavar="FILE", help="Targets of your own.")
-@click.option("--base", help="Address of tag 0, or a symbol.")
-@click.option("--shift", type=int, help="1 on a 16-bit bus, 2 on a 32-bit bus.")
-@click.option("--strategy", type=click.Choice(["cleanup", "returns"]), help="How exits are found.")
-@click.option("--only", multiple=True, metavar="PATTERN", help="Only these functions.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these functions.")
-@click.option("--min-statements", type=int, default=0, metavar="N", help="Not smaller functions.")
+@click.option("--target", default="m68k", show_default=True, help="Kind of trigger.")
+@click.option("--targets", metavar="FILE", help="A file with more targets.")
+@click.option("--base", help="Address of tag 0: a number or a symbol.")
+@click.option(
+    "--shift", type=int, help="Bits to shift a tag: 1 on a 16-bit bus, 2 on a 32-bit bus."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["cleanup", "returns"]),
+    help="How triggers reach all exits of a function.",
+)
+@click.option(
+    "--only", multiple=True, metavar="PATTERN", help="Only matching functions get triggers."
+)
+@click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Matching functions get no triggers."
+)
+@click.option(
+    "--min-statements",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Only functions of at least N statements.",
+)
 @click.option("--leaf", type=click.Choice(["keep", "skip"]), default="keep",
-              help="Whether functions that call nothing have triggers.")  # fmt: skip
-@click.option("--no-inline", is_flag=True, help="Not functions that are declared inline.")
+              help="Keep or skip functions that call nothing. [default: keep]")  # fmt: skip
+@click.option("--no-inline", is_flag=True, help="Leave out functions that are declared inline.")
 @click.option("--only-called-from", multiple=True, metavar="PATTERN",
-              help="Only what these can call, by any way, and these.")  # fmt: skip
-@click.option("--first-tag", type=int, default=1024, show_default=True, help="In a new name file.")
-@click.option("--header", metavar="FILE", help="Write the header with PROFILE(name) here.")
+              help="Only matching functions and all that they can reach.")  # fmt: skip
+@click.option(
+    "--first-tag", type=int, default=1024, show_default=True, help="First tag in a new name file."
+)
+@click.option("--header", metavar="FILE", help="Write the header with PROFILE(name) to FILE.")
 @preprocessor_option("-I", "FOLDER")
 @preprocessor_option("-D", "NAME[=VALUE]")
 @preprocessor_option("-U", "NAME")
 @preprocessor_option("-include", "FILE")
 @preprocessor_option("-isystem", "FOLDER")
 @preprocessor_option("-iquote", "FOLDER")
-@click.option("--compile-commands", metavar="FILE", help="A compile_commands.json.")
-@click.option("--cc", metavar="COMMAND", help="Preprocessor to check with; none for none.")
+@click.option(
+    "--compile-commands",
+    metavar="FILE",
+    help="A compile_commands.json with the options of each file.",
+)
+@click.option(
+    "--cc", metavar="COMMAND", help="Preprocessor that checks the result; none: do not check."
+)
 @decorate(force_choice())
-@click.option("--diff", is_flag=True, help="Print what would change; write nothing.")
-@click.option("--un-instrument", is_flag=True, help="Get the sources back from copies.")
-@click.option("--strict", is_flag=True, help="Exit with 1 where a function has no triggers.")
+@click.option("--diff", is_flag=True, help="Print the changes; write nothing.")
+@click.option("--un-instrument", is_flag=True, help="Turn copies back into the sources.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a function could not get triggers.")
 def command(
     files: tuple[str, ...],
     output: str | None,
@@ -88,10 +112,10 @@ def command(
     un_instrument: bool,
     strict: bool,
 ) -> int:
-    """Put triggers into copies of C sources.
+    """Write copies of C sources with triggers in them.
 
     Each function gets an entry trigger before its declarations and an exit trigger on every way
-    out. Its tags come from the name file; functions that are not in it are appended.
+    out. The name file holds the tags; new functions are appended to it.
 
     \b
     Example:

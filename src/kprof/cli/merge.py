@@ -19,11 +19,11 @@ from kprof.cli.choices import capture_options, decorate, force_choice, statistic
     required=True,
     metavar="FILE",
     callback=statistics_name,
-    help="The statistics (.json).",
+    help="The file of statistics to write (.json).",
 )
 @decorate(*fleet_choices(), force_choice())
 def command(dumps: tuple[str, ...], output: str, force: bool, **options: Any) -> None:
-    """Merge captures, and statistics that were saved, into one file of statistics; exactly.
+    """Merge captures and saved statistics into one file of statistics.
 
     DUMP may be a pattern ('runs/**/*.kpd'), a folder of capture files, or @LIST.
 

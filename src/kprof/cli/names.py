@@ -10,10 +10,11 @@ from kprof.cli.tuning import tune
 
 @click.group("names")
 def command() -> None:
-    """Check, list and explain a name file.
+    """Begin, check, list and tune a name file.
 
-    A name file has one trigger a line: name/value, and after the value nothing for a function,
-    = for an inline trigger, $ for a switch-out, * for a switch-in, ! for a swtch() function.
+    Each line of a name file is name/value, with a modifier for anything but a plain function:
+    = inline trigger, $ switch-out, * switch-in, ! swtch(), @N task marks, % user mode, ~ idle,
+    ^ interrupt.
 
     \b
     Example:
@@ -27,13 +28,17 @@ def command() -> None:
 
 @command.command("init")
 @click.argument("file", default="kprof.names")
-@click.option("--first", default="1024", show_default=True, metavar="TAG", help="Even, 2 or more.")
-@click.option("--last", default="65535", show_default=True, metavar="TAG", help="At most 65535.")
+@click.option(
+    "--first", default="1024", show_default=True, metavar="TAG", help="First tag; even, at least 2."
+)
+@click.option(
+    "--last", default="65535", show_default=True, metavar="TAG", help="Last tag; at most 65535."
+)
 def init(file: str, first: str, last: str) -> None:
-    """Begin a name file, FILE (kprof.names), whose functions get tags in a range.
+    """Begin the name file FILE (kprof.names) with a range of tags.
 
-    On a kernel with an MMU and page 0 unmapped, tags below 4096 fault, and on the 68k those up to
-    0x7fff are the short ones: --first 4096 --last 0x7fff.
+    Tags below 4096 fault in a kernel that leaves page 0 unmapped. On the 68k, tags up to 0x7fff
+    make the short instruction. For both: --first 4096 --last 0x7fff.
 
     \b
     Example:
@@ -55,7 +60,7 @@ def init(file: str, first: str, last: str) -> None:
 @command.command("check")
 @click.argument("file")
 def check(file: str) -> None:
-    """Print the problems of FILE and exit with 1, or say what it holds.
+    """Print the problems of FILE and exit with 1, or describe it.
 
     \b
     Example:
@@ -78,7 +83,7 @@ def check(file: str) -> None:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Text for people, JSON for programs.",
+    help="Form of the output.",
 )
 def list_(file: str, form: str) -> None:
     """List the names in FILE with their tags.
@@ -103,7 +108,7 @@ def list_(file: str, form: str) -> None:
 @click.argument("file")
 @click.argument("tags", nargs=-1, required=True)
 def which_(file: str, tags: tuple[str, ...]) -> None:
-    """Say what fires each of TAGS.
+    """Show the trigger that fires each of TAGS.
 
     \b
     Example:

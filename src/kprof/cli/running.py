@@ -83,7 +83,7 @@ def build_program(
     target = Path(program or Path(sources[0]).with_suffix(_ENDING).name)
     if is_there(target, "write") and not recording.force and not named_in([target]):
         raise UsageError(
-            f"{target}: is there already, and kprof did not build it (--force replaces it, or name "
+            f"{target}: already exists, and kprof did not build it (--force replaces it, or name "
             "another file: --program FILE)"
         )
     words = shlex.split(compiler)
@@ -198,10 +198,10 @@ def _make_room(capture: Path, force: bool) -> Path | None:
     if not is_there(capture, "write"):
         return None
     if not capture.is_file():
-        raise FileAccessError(f"{capture}: is no file; expected the name of a capture to write")
+        raise FileAccessError(f"{capture}: is not a file; expected the name of a capture to write")
     if not force and not read_bytes(capture).startswith(MAGIC):
         raise UsageError(
-            f"{capture}: is there already, and is no capture file (--force replaces it, or name "
+            f"{capture}: already exists, and is not a capture file (--force replaces it, or name "
             "another file: -o FILE)"
         )
     return capture.replace(capture.with_name(capture.name + ".old"))

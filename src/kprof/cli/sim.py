@@ -24,7 +24,9 @@ class Events(_Number):
         """The number."""
         match = re.fullmatch(r"(\d{1,12})([kKM]?)", str(value))
         if match is None:
-            self.fail(f"{value!r} is no number of events; expected 10000, 64k or 10M", param, ctx)
+            self.fail(
+                f"{value!r} is not a number of events; expected 10000, 64k or 10M", param, ctx
+            )
         return int(match[1]) * {"": 1, "k": 1000, "K": 1000, "M": 1_000_000}[match[2]]
 
 
@@ -39,7 +41,7 @@ class Size(_Number):
         """The number."""
         match = re.fullmatch(r"(0x[0-9a-fA-F]{1,12}|\d{1,12})([kKM]?)", str(value))
         if match is None:
-            self.fail(f"{value!r} is no size; expected 512k, 2M or 0x200000", param, ctx)
+            self.fail(f"{value!r} is not a size; expected 512k, 2M or 0x200000", param, ctx)
         return int(match[1], 0 if "x" in match[1] else 10) << {"": 0, "M": 20}.get(match[2], 10)
 
 
@@ -53,29 +55,40 @@ EVENTS = Events()
     type=EVENTS,
     default="16384",
     show_default=True,
-    help="Record no more; past 16384 the Profiler has a larger RAM. 10M: ten million.",
+    help="Stop after NUMBER events; past 16384 the Profiler has a larger RAM. 10M: ten million.",
 )
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Record no longer.")
+@click.option(
+    "--seconds",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Stop recording after this time on the board.",
+)
 @click.option(
     "--start",
     type=float,
     default=0.1,
     show_default=True,
-    help="RUN at the first idle moment after so many seconds, or 1 s later.",
+    help="Start recording at the first idle moment after so many seconds.",
 )
-@click.option("--run-at", metavar="MOMENT", help="RUN at this moment instead.")
+@click.option("--run-at", metavar="MOMENT", help="Start recording at MOMENT instead.")
 @click.option("--until", metavar="MOMENT", help="Record until this moment.")
 @click.option(
-    "--runs", type=click.IntRange(1, 1000), default=1, help="Recordings one after the other."
+    "--runs",
+    type=click.IntRange(1, 1000),
+    default=1,
+    help="Number of recordings, one after the other.",
 )
 @click.option(
     "--timeout",
     type=float,
     default=600.0,
     show_default=True,
-    help="Give up when MOMENT, or a byte of an upload, has not come for so long; 0: never.",
+    help="Seconds to wait for MOMENT, or for a byte of an upload; 0: no limit.",
 )
-@click.option("--dump", metavar="FILE", help="Write the capture here and end, without an upload.")
+@click.option(
+    "--dump", metavar="FILE", help="Write the capture to FILE and end, without an upload."
+)
 @click.option("--force", is_flag=True, help="Replace the file of --dump.")
 @click.option("--names", metavar="FILE", help="The name file that the kernel was built with.")
 @click.option("--link", metavar="PATH", help="Make PATH a link to the upload line's pty.")
@@ -88,7 +101,7 @@ EVENTS = Events()
     "--board", metavar="NAME|FILE.toml", default="md20", show_default=True, help="The board."
 )
 @click.option("--list-boards", is_flag=True, help="Show the boards that come with kprof.")
-@click.option("--manual", is_flag=True, help="Leave it to the host to type the upload command.")
+@click.option("--manual", is_flag=True, help="Wait for the host to type the upload command.")
 @click.option("--no-skip", is_flag=True, help="Emulate every turn of every polling loop.")
 @click.option("--ram", type=Size(), metavar="BYTES", help="Size of the board's RAM (2M).")
 @click.option(
@@ -96,10 +109,18 @@ EVENTS = Events()
     type=click.Choice(["stream", "tcp", "tcp-flood", "none"]),
     default="stream",
     show_default=True,
-    help="On the Ethernet: data that waits for nobody, a TCP peer that answers, or nothing.",
+    help="The Ethernet's traffic: a stream of data, a TCP peer that answers, or none.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Chooses the traffic.")
-@click.option("--ppm", type=float, default=31, show_default=True, help="Error of the oscillator.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Seed of the Ethernet traffic."
+)
+@click.option(
+    "--ppm",
+    type=float,
+    default=31,
+    show_default=True,
+    help="Error of the oscillator, in parts per million.",
+)
 def command(
     kernel: str | None,
     events: int,
@@ -125,10 +146,10 @@ def command(
 ) -> None:
     """Run a kernel on a simulated 68k board, with the Profiler in its EPROM socket.
 
-    The kernel boots, the Profiler is turned to RUN, and when it is full to READ; then the upload
-    line is served until the host has the event RAM. What the kernel prints on its console goes to
-    stdout. Without KERNEL.ELF it is the ready-built example kernel. However it ends, the dump is
-    written: behind a crash, the time limit or Ctrl-C.
+    The kernel boots and the Profiler records until its event RAM is full. Then the upload line is
+    served until the host has read the event RAM. The kernel's console goes to stdout. Without
+    KERNEL.ELF the board runs the ready-built example kernel. The dump is written in any case: also
+    after a crash, the time limit or Ctrl-C.
 
     MOMENT is reset, idle, a time in seconds after the reset, pc=FUNCTION or write=VARIABLE (or an
     address instead of a name).

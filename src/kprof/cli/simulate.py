@@ -323,7 +323,7 @@ def _line(link: str | None) -> Iterator[Pty]:
                 place.symlink_to(line.path)
             except FileExistsError as error:
                 raise UsageError(
-                    f"{link}: is there already; remove it, or give the link another name"
+                    f"{link}: already exists; remove it, or give the link another name"
                 ) from error
             except OSError as error:
                 raise FileAccessError(explain(place, "make the link", error)) from error

@@ -16,7 +16,7 @@ from kprof.cli.choices import capture_options, cost_choice, decorate, filter_opt
 @decorate(cost_choice())
 @capture_options
 def command(dump: str, **options: Any) -> None:
-    """Browse functions, the call graph and every call; ? lists the keys.
+    """Browse functions, the call graph and every call; the key ? lists the keys.
 
     \b
     Example:
@@ -42,8 +42,8 @@ def command(dump: str, **options: Any) -> None:
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if stream is None or not stream.isatty():
             raise UsageError(
-                f"standard {name} is no terminal, which the browser needs; expected kprof tui in a "
-                "terminal (kprof report and kprof annotate write text)"
+                f"standard {name} is not a terminal, which the browser needs; expected kprof tui "
+                "in a terminal (kprof report and kprof annotate write text)"
             )
     root = source_root(dump, options["names"], capture)
     places = source_places(name_file, root) if root else {}

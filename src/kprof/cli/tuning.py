@@ -65,10 +65,12 @@ def choose(costs: Sequence[Cost], trigger: float, others: float, most: float) ->
 @click.argument("dump")
 @capture_options
 @click.option("--overhead", required=True, metavar="PERCENT",
-              help="What triggers may take of the run time, as 5%.")  # fmt: skip
+              help="Share of the run time that triggers may take, such as 5%.")  # fmt: skip
 @click.option("--trigger-cost", default="0.3us", show_default=True, metavar="TIME",
-              help="What one trigger takes.")  # fmt: skip
-@click.option("-o", "--output", metavar="FILE", help="A name file to write; else the one read.")
+              help="Time of one trigger.")  # fmt: skip
+@click.option(
+    "-o", "--output", metavar="FILE", help="The name file to write. [default: the one that is read]"
+)
 @decorate(force_choice())
 def tune(
     dump: str,
@@ -78,10 +80,10 @@ def tune(
     force: bool,
     **options: Any,
 ) -> None:
-    """Give the cheapest and most called functions of DUMP no trigger in the next build.
+    """Remove the triggers of the functions that are called most for the least time.
 
-    Their value becomes 0 in the name file. Nothing but functions is touched: inline triggers,
-    context switches and interrupts keep theirs.
+    Their value becomes 0 in the name file, so the next build leaves them out. Inline triggers,
+    context switches and interrupts keep their triggers.
 
     \b
     Example:
@@ -122,9 +124,7 @@ def tune(
     silence(path, [cost.name for cost in chosen], output)
     for cost in chosen[:_MOST_LISTED]:
         each = cost.net / cost.calls * 1e6 / clock
-        click.echo(
-            f"{display_name(cost.name)}: {cost.calls} calls, {each:.1f} us of its own in each"
-        )
+        click.echo(f"{display_name(cost.name)}: {cost.calls} calls, {each:.1f} us net in each")
     if len(chosen) > _MOST_LISTED:
         click.echo(f"and {len(chosen) - _MOST_LISTED} more")
     click.echo(

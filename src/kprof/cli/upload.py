@@ -11,7 +11,7 @@ from kprof.upload.protocols import PROTOCOLS
 @click.argument("port", required=False)
 @click.option("-o", "--output", metavar="FILE", help="The capture file to write.")
 @click.option("--force", is_flag=True, help="Replace FILE, or an unfinished upload of it.")
-@click.option("--resume", is_flag=True, help="Go on with an unfinished upload of FILE.")
+@click.option("--resume", is_flag=True, help="Continue an unfinished upload of FILE.")
 @click.option(
     "--start-baud",
     type=click.IntRange(50, 4_000_000),
@@ -22,20 +22,28 @@ from kprof.upload.protocols import PROTOCOLS
 @click.option(
     "--baud",
     type=click.IntRange(50, 4_000_000),
-    help="Rate to change to; falls back where it does not work.",
+    help="Faster baud rate to change to; falls back if it does not work.",
 )
 @click.option(
     "--proto",
     type=click.Choice(PROTOCOLS),
     default="kpr1",
     show_default=True,
-    help="What the board speaks.",
+    help="Protocol of the board.",
 )
-@click.option("--raw", is_flag=True, help="Without the delta coding.")
-@click.option("--verify", is_flag=True, help="Fetch all twice where the board gives no checksums.")
-@click.option("--valid-only", is_flag=True, help="Fetch the last run's records alone, if known.")
-@click.option("--stay", is_flag=True, help="Leave the agent running, or the gdb stub attached.")
-@click.option("--names", metavar="FILE", help="Name file of the code: its digest is recorded.")
+@click.option("--raw", is_flag=True, help="Transfer without the delta coding.")
+@click.option("--verify", is_flag=True, help="Read everything twice if the board has no checksums.")
+@click.option(
+    "--valid-only",
+    is_flag=True,
+    help="Read only the records of the last run, if the board knows them.",
+)
+@click.option(
+    "--stay", is_flag=True, help="Leave the agent running, or the gdb stub attached, at the end."
+)
+@click.option(
+    "--names", metavar="FILE", help="Name file of the code; the capture records its digest."
+)
 @click.option("--elf", metavar="FILE", help="The linked program: it knows its name file's digest.")
 @click.option("--send", multiple=True, metavar="TEXT", help=r"Type this first, such as 'G 2000\r'.")
 @click.option("--expect", multiple=True, metavar="TEXT", help="Then wait for this.")
@@ -66,11 +74,11 @@ from kprof.upload.protocols import PROTOCOLS
 @click.option("--no-rts", is_flag=True, help="Hold RTS low.")
 @click.option("--trace-line", metavar="FILE", help="Log every byte that passes, with its time.")
 def command(**options: object) -> None:
-    """Fetch the event RAM through the agent on PORT into a capture file.
+    """Read the event RAM of the board at PORT into a capture file.
 
-    PORT is a device or a URL of pyserial (socket://, rfc2217://, loop://); without it the serial
-    ports of this machine are listed. What arrives is checked, asked for again where it is damaged,
-    and kept in FILE.part if the upload cannot be finished.
+    PORT is a device or a URL of pyserial (socket://, rfc2217://, loop://). Without PORT the command
+    lists the serial ports of this machine. Damaged parts are read again. An upload that cannot be
+    finished is kept in FILE.part; --resume continues it.
 
     In TEXT \\r, \\n, \\t, \\e (escape), \\xHH and \\\\ stand for characters. An option that the
     protocol does not use is refused.

@@ -101,7 +101,7 @@ def start_names(path: Path | str, first: int = FIRST_TAG, last: int = MAX_TAG) -
     Raises
     ------
     UsageError
-        It is there already, or these are no such tags.
+        It already exists, or these are no such tags.
     FileAccessError
         It cannot be written.
     """
@@ -114,7 +114,7 @@ def start_names(path: Path | str, first: int = FIRST_TAG, last: int = MAX_TAG) -
         with Path(path).open("x") as stream:
             stream.write(f"#@tags {first} {last}\n")
     except FileExistsError:
-        raise UsageError(f"{path}: is there already; remove it, or name another file") from None
+        raise UsageError(f"{path}: already exists; remove it, or name another file") from None
     except OSError as error:
         raise FileAccessError(explain(path, "write", error)) from error
 

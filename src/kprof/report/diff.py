@@ -154,7 +154,7 @@ def _single_calls(rest: list[FunctionChange], units: Units) -> Iterator[str]:
             found.append((one, most))
     if found:
         yield ""
-        yield "means that one call moved, which is no change:"
+        yield "means that one call moved, which is not a change:"
     for one, most in found:
         sides = [side for side in (one.before, one.after) if side]
         means = _pair([side.own.mean for side in sides], units)

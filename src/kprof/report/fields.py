@@ -31,7 +31,7 @@ def parse_fields(text: str, option: str = "-f") -> list[str]:
     Raises
     ------
     UsageError
-        A name is no field; the message has the nearest.
+        A name is not a field; the message has the nearest.
     """
     start = list(DEFAULT) if text.startswith("+") else []
     if not text.strip("+, "):
@@ -101,7 +101,7 @@ def _field(name: str, option: str) -> str:
     known = [*field_names(), "name"]
     near = difflib.get_close_matches(name, [*known, *ALIASES, *_ALIASES], 3)
     hint = f"do you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"
-    raise UsageError(f"{option} {name}: is no field; {hint}")
+    raise UsageError(f"{option} {name}: is not a field; {hint}")
 
 
 def _reader(

@@ -25,7 +25,7 @@ def explain_open(path: str, code: int, reason: str) -> str:
     if code in (errno.EIO, errno.ENXIO, errno.ENODEV):
         return f"{path}: the device does not answer: {reason.lower()} (unplugged? plug it in again)"
     if code == errno.ENOTTY:
-        return f"{path}: is no serial port (name a device such as /dev/ttyUSB0)"
+        return f"{path}: is not a serial port (name a device such as /dev/ttyUSB0)"
     return f"{path}: cannot open: {reason.lower()}"
 
 

@@ -76,7 +76,7 @@ class Dumper:
     Parameters
     ----------
     memory
-        What is wanted, and what is there already.
+        What is wanted, and what already exists.
     parser
         Takes the text apart.
     tell
@@ -245,7 +245,7 @@ class Dumper:
         lost: PortError | InterruptedUploadError | None = None
         stream.pending[:0] = heard
         try:
-            if wanted is None:  # what is there already; and the time, for others have waited
+            if wanted is None:  # what already exists; and the time, for others have waited
                 yield from stream.more(0.0)
             yield from self._listen(memory, wanted)
         except (PortError, InterruptedUploadError) as error:

@@ -32,7 +32,7 @@ class GdbReader:
     Parameters
     ----------
     memory
-        What is wanted, and what is there already; some of that is read again and compared.
+        What is wanted, and what already exists; some of that is read again and compared.
     twice
         Read everything a second time even where nothing went wrong.
     detach

@@ -147,7 +147,7 @@ def fetch_memory(
     UploadError
         See `kprof.upload.session.fetch`.
     FileAccessError, UsageError
-        `out` cannot be written, or is there already; the options cannot be.
+        `out` cannot be written, or already exists; the options cannot be.
     """
     from kprof.upload.port import open_port
 

@@ -120,7 +120,7 @@ def fetch(
     TransferError, VerifyError, InterruptedUploadError
         It came to no end; what arrived is kept in ``OUT.part``.
     FileAccessError, UsageError
-        `out` cannot be written, or is there already.
+        `out` cannot be written, or already exists.
     """
     from kprof.upload.port import open_port
 

@@ -149,7 +149,7 @@ def _line_number(line: str, part: str) -> int:
         return int(match[1])
     if _SELECT.fullmatch(line):
         return -1
-    raise UsageError(f"--map {part!r}: {line!r} is no line; expected A0 to A31 or CE")
+    raise UsageError(f"--map {part!r}: {line!r} is not a line; expected A0 to A31 or CE")
 
 
 def _channel(name: str, channels: Sequence[str], source: str) -> int:

@@ -204,8 +204,8 @@ def _sniff(head: bytes, source: str) -> str:
         return "vcd"
     if b"\0" in head:
         raise CaptureError(
-            f"{source}: is no recording of a kind that kprof knows; expected a sigrok session, a "
-            "VCD, a CSV table, or a Saleae binary export"
+            f"{source}: is not a recording of a kind that kprof knows; expected a sigrok session, "
+            "a VCD, a CSV table, or a Saleae binary export"
         )
     return "csv"
 

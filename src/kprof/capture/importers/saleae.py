@@ -157,7 +157,7 @@ def _read(path: Path) -> tuple[_Channel, float, int]:
     except ValueError:  # an empty file cannot be mapped
         data = b""
     if len(data) < 16 or data[:8] != MAGIC:
-        raise CaptureError(f"{path}: is no Saleae binary export")
+        raise CaptureError(f"{path}: is not a Saleae binary export")
     version, kind = struct.unpack_from("<ii", data, 8)
     if version not in (0, 1) or kind != 0:
         raise CaptureError(

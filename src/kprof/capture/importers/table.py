@@ -187,7 +187,7 @@ class TableReader:
                 cells = []
             if len(cells) != count:
                 wanted = f"{'a time and ' * timed}{count} levels"
-                raise CaptureError(f"{self._path}: {line[:60]!r} is no row of {wanted}")
+                raise CaptureError(f"{self._path}: {line[:60]!r} is not a row of {wanted}")
         levels = np.array(rows, np.uint8).reshape(-1, count)
         return levels, self._ticks(np.array(times, np.float64))
 

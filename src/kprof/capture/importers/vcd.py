@@ -264,13 +264,13 @@ class _Decoder:
         if len(lengths) and (lengths.max() > 18 or lengths.min() < 1):
             worst = int(starts[np.argmax((lengths > 18) | (lengths < 1))])
             shown = data[worst : worst + 30].tobytes()
-            raise CaptureError(f"{self._source}: {shown!r} is no time; expected # and a number")
+            raise CaptureError(f"{self._source}: {shown!r} is not a time; expected # and a number")
         times = np.zeros(len(starts), dtype=np.int64)
         for place in range(int(lengths.max(initial=0))):
             here = lengths > place
             digits = data[starts[here] + 1 + place].astype(np.int64) - 48
             if ((digits < 0) | (digits > 9)).any():
-                raise CaptureError(f"{self._source}: a time holds something that is no digit")
+                raise CaptureError(f"{self._source}: a time holds something that is not a digit")
             times[here] = times[here] * 10 + digits
         return times
 
@@ -305,7 +305,9 @@ class _Decoder:
         if wrong.any():
             token = int(np.argmax(wrong))
             shown = text[starts[token] : min(ends[token], starts[token] + 30)]
-            raise CaptureError(f"{self._source}: {shown!r} is no value change (is it a VCD file?)")
+            raise CaptureError(
+                f"{self._source}: {shown!r} is not a value change (is it a VCD file?)"
+            )
 
 
 _UNKNOWN, _VECTOR, _TIME, _KEYWORD, _OTHER = 2, 3, 4, 5, 6
