@@ -17,3 +17,12 @@ if [ ! -x "$place/bin/inferno-flamegraph" ] && command -v cargo >/dev/null 2>&1;
         --bin inferno-flamegraph >/dev/null 2>&1 ||
         echo "install-readers: cargo cannot install inferno; the tests that need it will be skipped"
 fi
+# For the page: a checker of accessibility, and what drives Firefox.
+if [ ! -f "$place/node_modules/axe-core/axe.min.js" ] && command -v npm >/dev/null 2>&1; then
+    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$place" axe-core@4.14.1 >/dev/null 2>&1 ||
+        echo "install-readers: npm cannot install axe-core; the tests that need it will be skipped"
+fi
+if ! command -v geckodriver >/dev/null 2>&1 && [ ! -x "$place/bin/geckodriver" ] && command -v cargo >/dev/null 2>&1; then
+    cargo install --quiet geckodriver --root "$place" >/dev/null 2>&1 ||
+        echo "install-readers: cargo cannot install geckodriver; the tests in Firefox will be skipped"
+fi

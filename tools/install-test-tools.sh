@@ -4,7 +4,7 @@ set -u
 sh "$(dirname "$0")/install-readers.sh"
 packages="tmux zsh fish groff-base man-db gcc-m68k-linux-gnu qemu-user lrzsz uftrace ccache tcc sigrok-cli chromium chromium-driver babeltrace2 graphviz valgrind srecord gdbserver csmith libcsmith-dev autoconf cmake meson ninja-build"
 # Without what they recommend: other targets' compilers and boards, a reader of waveforms.
-lean="gcc-arm-linux-gnueabi gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu clang gtkwave"
+lean="gcc-arm-linux-gnueabi gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu clang gtkwave firefox-esr"
 lean="$lean libc6-dev-armel-cross libc6-dev-arm64-cross libc6-dev-riscv64-cross"
 lean="$lean gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc gcc-avr avr-libc simavr"
 wanted=""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -27,6 +28,10 @@ OPTIONS = [
     "--lang=en",
 ]
 ROW = 17
+READERS = Path(
+    os.environ.get("KPROF_READERS")
+    or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kprof-readers"
+)
 READY = "return document.documentElement.dataset.ready"
 
 
@@ -57,14 +62,38 @@ def chromium(width: int = 1400, height: int = 1300, *options: str) -> Iterator[A
             driver.quit()
 
 
+@contextmanager
+def firefox(width: int = 1400, height: int = 1300) -> Iterator[Any]:
+    """The same for Firefox, with the geckodriver of the path or of the readers' folder."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    browser = shutil.which("firefox-esr") or shutil.which("firefox")
+    driver_path = shutil.which("geckodriver") or shutil.which(
+        "geckodriver", path=str(READERS / "bin")
+    )
+    if not browser or not driver_path:
+        pytest.skip("no firefox with geckodriver here (tools/install-test-tools.sh)")
+    from selenium.webdriver.firefox.service import Service
+
+    chosen = webdriver.FirefoxOptions()
+    chosen.binary_location = browser
+    for option in ("-headless", f"--width={width}", f"--height={height}"):
+        chosen.add_argument(option)
+    driver = webdriver.Firefox(options=chosen, service=Service(driver_path))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
 class Page:
     """What the tests do on a page."""
 
     def __init__(self, driver: Any, path: Path) -> None:
         self.driver = driver
         self.path = path
-        driver.get_log("browser")
-        driver.get_log("performance")
+        if driver.name == "chrome":
+            driver.get_log("browser")
+            driver.get_log("performance")
         driver.get(path.as_uri())
         self.wait(READY)
 
@@ -91,9 +120,9 @@ class Page:
         return list(self.driver.find_elements("css selector", css))
 
     def click(self, css: str) -> None:
-        element = self.find(css)
-        self.run("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
+        self.run("document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", css)
+        self.frame()  # rows of the table are made anew where it has scrolled
+        self.find(css).click()
         self.frame()
 
     def keys(self, css: str, *keys: str) -> None:

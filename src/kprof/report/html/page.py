@@ -51,6 +51,7 @@ SCRIPTS = (
     "distribution.js",
     "function.js",
     "source.js",
+    "location.js",
     "keys.js",
     "main.js",
 )

@@ -31,6 +31,19 @@ function figure(ticks) {
   return group(String(whole)) + rest;
 }
 
+// One unit and one number of decimals for all times of a column: us, or ms where the longest is long.
+function scaleOf(values) {
+  const most = values.reduce((top, ticks) => Math.max(top, Math.abs(us(ticks ?? 0))), 0);
+  const ms = most >= (WHOLE ? 1e9 : 1e5);
+  const decimals = ms || !WHOLE ? 3 : 0;
+  const text = (ticks) => {
+    if (ticks === null || ticks === undefined) return "-";
+    const [whole, rest] = (us(ticks) / (ms ? 1e3 : 1)).toFixed(decimals).split(".");
+    return group(whole) + (rest ? "." + rest : "");
+  };
+  return { unit: ms ? "ms" : "us", text };
+}
+
 // A span for people: us, ms or s with three or four digits.
 function span(ticks) {
   const value = us(ticks);

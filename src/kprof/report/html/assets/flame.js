@@ -28,6 +28,7 @@ function setUpFlame() {
     event.stopPropagation();
   });
   $("flame").addEventListener("keydown", flameKey);
+  new MutationObserver(nameFrames).observe($("flame"), { childList: true, subtree: true });
   let width = 0;
   new ResizeObserver(([entry]) => {
     const now = Math.floor(entry.contentRect.width);
@@ -136,9 +137,22 @@ function searchFlame() {
 function markFrame(d) {
   flame.here = d;
   select("#flame").selectAll("g.here").classed("here", false);
+  for (const old of $("flame").querySelectorAll("[aria-selected]")) { old.removeAttribute("aria-selected"); old.removeAttribute("id"); }
   const frame = select("#flame").selectAll("g").filter((other) => other === d).classed("here", true).node();
+  if (frame) { frame.id = "flame-here"; frame.setAttribute("aria-selected", "true"); $("flame").setAttribute("aria-activedescendant", "flame-here"); }
   if (frame) frame.scrollIntoView({ block: "nearest", inline: "nearest" });
-  $("flame").setAttribute("aria-label", d ? flameText(d.data).replaceAll("\n", ", ") : "Flame graph");
+}
+
+// Frames are items of the tree, each with its level and what the tooltip says.
+function nameFrames() {
+  for (const svg of $("flame").querySelectorAll("svg:not([role])")) svg.setAttribute("role", "presentation");
+  for (const g of $("flame").querySelectorAll("svg g:not([role])")) {
+    const d = g.__data__;
+    if (!d || !d.data || g.querySelector("rect") === null) { g.setAttribute("role", "presentation"); continue; }
+    g.setAttribute("role", "treeitem");
+    g.setAttribute("aria-level", String(d.depth + 1));
+    g.setAttribute("aria-label", flameText(d.data).replaceAll("\n", ", "));
+  }
 }
 
 function flameKey(event) {

@@ -40,11 +40,12 @@ function worstCall() {
 
 function drawLists(fn) {
   const worst = order.slice(-WORST).reverse();
+  const scale = scaleOf(worst.map((i) => calls[metric][i]));
   const worstTable = make("table", { id: "worst" });
   for (const i of worst) {
     worstTable.append(make("tr", {},
       make("td", {}, make("button", { type: "button", class: "link", "data-call": i, onclick: () => selectCall(i, true) }, stamp(calls.entry[i]))),
-      make("td", {}, figure(calls[metric][i]) + " us"), make("td", { class: "figures" }, contextName(calls.context[i]))));
+      make("td", {}, `${scale.text(calls[metric][i])} ${scale.unit}`), make("td", { class: "figures" }, contextName(calls.context[i]))));
   }
   const [callers, callees] = edgesOf(fn);
   $("function-lists").replaceChildren(
@@ -73,10 +74,11 @@ function edgesOf(fn) {
 
 function edgeTable(title, edges) {
   const body = make("table", { style: "margin-bottom:10px" });
+  const scale = scaleOf(edges.map((edge) => edge.elapsed));
   for (const edge of edges.slice(0, 8)) {
     const name = edge.fn < 0 ? make("span", { class: "figures" }, "nothing seen below")
       : make("button", { type: "button", class: "link", title: fnName(edge.fn), onclick: () => selectFunction(edge.fn) }, fnName(edge.fn));
-    body.append(make("tr", {}, make("td", {}, name), make("td", {}, `${group(String(edge.count))} x`), make("td", {}, figure(edge.elapsed) + " us")));
+    body.append(make("tr", {}, make("td", {}, name), make("td", {}, `${group(String(edge.count))} x`), make("td", {}, `${scale.text(edge.elapsed)} ${scale.unit}`)));
   }
   const rest = edges.length - 8;
   return make("div", {}, make("h3", {}, title), edges.length ? body : make("p", { class: "hint" }, "none"), rest > 0 ? make("p", { class: "hint" }, `and ${rest} more`) : null);

@@ -182,3 +182,23 @@ function edgeNear(row, time, slack) {
   }
   return best;
 }
+
+// The dialog where lanes are shown, hidden, pinned to the top and unfolded.
+function setUpLanes() {
+  $("lanes-button").addEventListener("click", () => { listLanes(); $("lanes").showModal(); });
+  listLanes();
+}
+
+function listLanes() {
+  const box = (label, checked, change) => {
+    const input = make("input", { type: "checkbox", onchange: (event) => { change(event.target.checked); layOut(); } });
+    input.checked = checked;
+    return make("td", {}, make("label", {}, input, " " + label));
+  };
+  $("lanes-list").replaceChildren(...[...lanes].sort((a, b) => b.busy - a.busy).map((lane) => {
+    const [name, about] = laneText(lane);
+    return make("tr", { "data-context": lane.context }, make("th", { scope: "row" }, name), make("td", { class: "figures" }, about),
+      box("show", !lane.hidden, (on) => { lane.hidden = !on; }), box("pin", lane.pinned, (on) => { lane.pinned = on; }),
+      box(`all ${lane.levels} levels`, lane.shown === lane.levels, (on) => { lane.shown = on ? lane.levels : 1; }));
+  }));
+}

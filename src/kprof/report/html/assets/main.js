@@ -9,6 +9,7 @@ async function main() {
   drawHeader();
   setUpSource();
   setUpTimeline();
+  setUpLanes();
   setUpRange();
   setUpTable();
   setUpFunction();
@@ -19,6 +20,7 @@ async function main() {
   when("theme", drawRows);
   when("theme", drawCall);
   if (table.rows.length) selectFunction(table.rows[0].fn, true);
+  setUpLocation();
   document.documentElement.dataset.ready = String(Math.round(performance.now() - before));
 }
 

@@ -1,36 +1,40 @@
 // The function table: the paper's columns, sorted by any, searched by name. Only the rows that are
 // in sight exist as elements, so that 65,536 functions scroll as 60 do.
 const ROW_HEIGHT = 25;
-const table = { rows: [], sort: "net", up: false, term: "" };
+const table = { rows: [], sort: "net", up: false, term: "", whole: false, drawn: "" };
 
+// Key, head, value to sort by, text, title. Times have the scale of their column.
 const tableColumns = [
-  ["elapsed", "Elapsed", (f) => f.elapsed, (f) => figure(f.elapsed), "Elapsed time on the processor, calls inside included, us"],
-  ["net", "Net", (f) => f.net, (f) => figure(f.net), "Elapsed less the calls inside, us"],
-  ["count", "# calls", (f) => f.count, (f) => group(String(f.count)), "Calls that began in the capture"],
-  ["max", "max", (f) => f.max, (f) => figure(f.max), "Longest net time of one call, us"],
-  ["avg", "avg", (f) => f.avg, (f) => figure(f.avg), "Average net time of a call, us"],
-  ["min", "min", (f) => f.min, (f) => figure(f.min), "Shortest net time of one call, us"],
-  ["real", "% real", (f) => f.net, (f) => percent(f.net, ledger.elapsed), "Net of the elapsed time of the run"],
+  ["name", "name", (f) => fnName(f.fn).toLowerCase(), null, "Function"],
+  ["elapsed", "Elapsed", (f) => f.elapsed, null, "Elapsed time on the processor, calls inside included"],
+  ["net", "Net", (f) => f.net, null, "Elapsed less the calls inside"],
+  ["count", "# calls", (f) => f.count, (f) => group(String(f.count)), "Calls that began in the capture, or in the range"],
+  ["max", "max", (f) => f.max, null, "Longest net time of one call"],
+  ["avg", "avg", (f) => f.avg, null, "Average net time of a call"],
+  ["min", "min", (f) => f.min, null, "Shortest net time of one call"],
+  ["real", "% real", (f) => f.net, (f) => percent(f.net, ledger.elapsed), "Net of the elapsed time of the run, or of the range"],
   ["pct", "% net", (f) => f.net, (f) => percent(f.net, ledger.run), "Net of the time that was not idle"],
 ];
-const LEAST_WIDTH = 46, NAME_WIDTH = 120;
+const timeColumns = ["elapsed", "net", "max", "avg", "min"];
+
+// Write the times of each column in its scale; the head has the unit.
+function scaleColumns() {
+  for (const column of tableColumns) {
+    if (!timeColumns.includes(column[0])) continue;
+    const scale = scaleOf(figures.map(column[2]));
+    column[3] = (f) => scale.text(column[2](f));
+    column.unit = scale.unit;
+  }
+}
+const LEAST_WIDTH = 46, NAME_WIDTH = 150, MOST_NAME = 380;
 
 function setUpTable() {
   if (D.before) {
     tableColumns.push(["delta", "\u0394 % net", (f) => deltaOf(f.fn), (f) => signed(deltaOf(f.fn)),
       "Share of the run time, less that of the capture before, in points"]);
   }
-  tableColumns.push(["name", "name", (f) => fnName(f.fn).toLowerCase(), null, "Function"]);
-  const head = make("tr", { role: "row" });
-  for (const [key, label, , text, title] of tableColumns) {
-    const most = text ? figures.reduce((most_, f) => Math.max(most_, text(f).length), label.length + 1) : 0;
-    head.append(make("th", { "data-key": key, scope: "col", style: text ? `width:${Math.max(LEAST_WIDTH, 15 + 7.5 * most)}px` : "" },
-      make("button", { type: "button", title, onclick: () => sortTable(key) }, label)));
-  }
-  $("table").tHead.append(head);
-  const fixed = [...head.cells].reduce((sum, cell) => sum + (parseFloat(cell.style.width) || NAME_WIDTH), 0);
-  $("table").style.minWidth = fixed + "px";
-  $("table-card").addEventListener("scroll", drawRows, { passive: true });
+  drawHead();
+  $("table-card").addEventListener("scroll", () => { if (String(rowsInSight()) !== table.drawn) drawRows(); }, { passive: true });
   $("search").addEventListener("input", (event) => { table.term = event.target.value; fillTable(); tell("search"); });
   $("search").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && table.rows.length) selectFunction(table.rows[0].fn);
@@ -44,9 +48,32 @@ function setUpTable() {
     if (row) selectFunction(Number(row.dataset.fn));
   });
   when("fn", () => { revealRow(); drawRows(); });
-  when("range", fillTable);
+  when("range", () => { drawHead(); fillTable(); });
+  addEventListener("beforeprint", () => { table.whole = true; drawRows(); });
+  addEventListener("afterprint", () => { table.whole = false; drawRows(); });
+  $("table").tBodies[0].addEventListener("dblclick", worstCall);
   new ResizeObserver(drawRows).observe($("table-card"));
   fillTable();
+}
+
+function drawHead() {
+  scaleColumns();
+  const head = make("tr", { role: "row" });
+  const longest = figures.reduce((most, f) => Math.max(most, fnName(f.fn).length), 0);
+  const names = Math.max(NAME_WIDTH, Math.min(MOST_NAME, innerWidth * 0.45, 40 + 7.4 * longest));
+  let fixed = 0;
+  for (const [key, label, , text, title] of tableColumns) {
+    const column = tableColumns.find(([other]) => other === key);
+    const most = text ? figures.reduce((most_, f) => Math.max(most_, text(f).length), label.length + 3) : 0;
+    const width = text ? Math.max(LEAST_WIDTH, 15 + 7.5 * most) : names;
+    fixed += width;
+    head.append(make("th", { "data-key": key, scope: "col", style: `width:${width}px` },
+      make("button", { type: "button", title: title + (column.unit ? `, ${column.unit}` : ""), onclick: () => sortTable(key) },
+        label + (column.unit === "ms" ? " ms" : ""))));
+  }
+  head.append(make("td", { "aria-hidden": "true" }));
+  $("table").tHead.replaceChildren(head);
+  $("table").style.minWidth = fixed + "px";
 }
 
 function sortTable(key) {
@@ -77,13 +104,20 @@ function fillTable() {
   drawRows();
 }
 
+// The first of the rows that are made, and the one after the last.
+function rowsInSight() {
+  const card = $("table-card"), many = table.rows.length;
+  if (table.whole) return [0, many];
+  const from = Math.max(0, Math.floor(card.scrollTop / ROW_HEIGHT / 5) * 5 - 10);
+  return [from, Math.min(many, from + Math.ceil((card.clientHeight || 600) / ROW_HEIGHT) + 25)];
+}
+
 function drawRows() {
-  const card = $("table-card");
-  const from = Math.max(0, Math.floor(card.scrollTop / ROW_HEIGHT) - 10);
-  const to = Math.min(table.rows.length, from + Math.ceil((card.clientHeight || 600) / ROW_HEIGHT) + 20);
+  const [from, to] = rowsInSight();
+  table.drawn = String([from, to]);
   const most = figures.reduce((top, f) => Math.max(top, f.net), 1);
   const space = (rows) => make("tr", { class: "space", "aria-hidden": "true" },
-    make("td", { colspan: tableColumns.length, style: `height:${rows * ROW_HEIGHT}px` }));
+    make("td", { colspan: tableColumns.length + 1, style: `height:${rows * ROW_HEIGHT}px` }));
   const body = [space(from)];
   for (let i = from; i < to; i++) {
     const f = table.rows[i];
@@ -102,6 +136,7 @@ function drawRows() {
       }
       row.append(cell);
     }
+    row.append(make("td", { "aria-hidden": "true" }));
     body.push(row);
   }
   body.push(space(table.rows.length - to));

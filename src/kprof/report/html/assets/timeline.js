@@ -54,6 +54,7 @@ function redraw() {
     drawTimeline();
     const { start, end, scroll, gutter } = timeline;
     Object.assign($("timeline").dataset, { start, end, scroll, gutter, range: range.on ? `${range.from} ${range.to}` : "" });
+    noteWindow();
     $("window-text").textContent = `${stamp(Math.max(0, start))} to ${stamp(end)}, ${span(end - start)}`;
   });
 }
