@@ -187,7 +187,6 @@ def test_what_has_all_always_is_not_asked_for_all(dump: Path, form: str) -> None
         (["--trace", "--format", "json", "--marks"], "--marks is for text, not for --format json"),
         (["--color", "always", "--format", "json"], "--color always is for text, not for --format"),
         (["--color", "always", "--html", "p.html"], "--color is for text, not for the page"),
-        (["s.json", "--color", "always"], "--color always is for one capture"),
         (["-s", ""], "-s: names no field; expected such as self,call"),
         (["-s", ",", "--format", "json"], "-s: names no field; expected such as self,call"),
         (["-s", "", "--trace"], "-s is for the summary, not for --trace"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, cost_choice, decorate, force_choice
+from kprof.cli.choices import capture_options, colour_choice, cost_choice, decorate, force_choice
 
 
 @click.command()
@@ -16,7 +16,7 @@ from kprof.cli.choices import capture_options, cost_choice, decorate, force_choi
 @click.option(
     "--junit", metavar="FILE", help="Also write the result as JUnit XML; - prints it instead."
 )
-@decorate(cost_choice(), force_choice())
+@decorate(cost_choice(), colour_choice(), force_choice())
 def command(dump: str, budget: str, **options: Any) -> int:
     """Check a capture against limits.
 

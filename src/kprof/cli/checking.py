@@ -11,6 +11,7 @@ from kprof.analysis.statistics import statistics
 from kprof.analysis.stream import Stream
 from kprof.cli.output import check_output, inputs_of
 from kprof.cli.reporting import open_one
+from kprof.cli.terminal import style_for
 from kprof.errors import FileAccessError, UsageError
 from kprof.files import no_text, read_bytes, write_text
 from kprof.report.check import check_lines, junit_xml, offenders
@@ -45,6 +46,7 @@ def run_check(dump: str, budget: str, options: dict[str, Any]) -> int:
     lines = offenders(verdicts, Stream(capture, names, trigger_cost=cost, known=known))
     if options["junit"] is not None:
         write_text(options["junit"], junit_xml(verdicts, lines, dump))
-    for part in in_blocks(check_lines(verdicts, lines)):
+    style = style_for(options["color"], "-" if options["junit"] != "-" else "stderr")
+    for part in in_blocks(check_lines(verdicts, lines, style)):
         click.echo(part, nl=False, err=options["junit"] == "-")
     return 0 if all(verdict.passed for verdict in verdicts) else 1

@@ -12,6 +12,7 @@ from kprof.analysis.compare import Difference, compare
 from kprof.analysis.measured import measure
 from kprof.cli.output import check_output, inputs_of, say, write_product
 from kprof.cli.source import open_sides
+from kprof.cli.terminal import style_for
 from kprof.errors import UsageError
 from kprof.report.choose import as_json, in_blocks, trigger_cost
 from kprof.report.diff import diff_json, diff_lines, folded_lines
@@ -42,7 +43,8 @@ def run_diff(before: Sequence[str], after: Sequence[str], options: dict[str, Any
     elif options["form"] == "folded":
         parts = in_blocks(folded_lines(difference))
     else:
-        parts = in_blocks(diff_lines(difference, everything=options["everything"]))
+        style = style_for(options["color"], options["output"])
+        parts = in_blocks(diff_lines(difference, everything=options["everything"], style=style))
     write_product(Path(options["output"]), parts)
     return _gate(difference, on_change=options["fail_on_change"], most=most)
 

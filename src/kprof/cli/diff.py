@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kprof.cli.choices import capture_options, cost_choice, decorate, force_choice
+from kprof.cli.choices import capture_options, colour_choice, cost_choice, decorate, force_choice
 from kprof.errors import UsageError
 
 _BETWEEN = "\0--"  # stands for the ``--`` between the sides: options may follow it
@@ -58,7 +58,7 @@ def _sides(dumps: tuple[str, ...]) -> tuple[list[str], list[str]]:
 @click.option(
     "-o", "--output", metavar="FILE", default="-", help="Write to FILE instead of stdout."
 )
-@decorate(force_choice())
+@decorate(colour_choice(), force_choice())
 def command(dumps: tuple[str, ...], **options: Any) -> int:
     """Show which functions and call paths changed between two runs beyond chance.
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kprof.cli.captures import is_saved, load_many, meant
 from kprof.cli.output import check_output, inputs_of, write_product
 from kprof.cli.source import Opened, open_with_names
+from kprof.cli.terminal import full_style, style_for
 from kprof.errors import UsageError
 from kprof.report.choose import merged_parts, report_parts, statistics_of
-from kprof.report.registry import Report
+from kprof.report.registry import DEFAULT, Report
 from kprof.report.request import PATTERNS, Request, make_request
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ def run_report(report: Report, subject: tuple[str, ...], options: dict[str, Any]
         The report cannot be made of these captures, in this form.
     """
     request = make_request(report.name, subject, options)
+    if request.form == "text" and not report.target:
+        marks, output = bool(options["marks"]), options["output"]
+        style = style_for(options["color"], output, marks=marks, paged=report.paged)
+        request = replace(request, style=style)
     dumps = options["dumps"] = meant(options["dumps"])
     several = len(dumps) > 1 or is_saved(dumps[0])
     _check_form(report, options, several=several)
@@ -55,8 +61,13 @@ def run_report(report: Report, subject: tuple[str, ...], options: dict[str, Any]
         )
         return
     paged = request.form == "text" and report.paged
+    if request.form == "text":
+        style = full_style(
+            request.style, run, options["names"], paged=paged, strip=report.name == DEFAULT
+        )
+        request = replace(request, style=style)
     text = report_parts(run.capture, run.names, request, known=run.known)
-    write_product(Path(options["output"]), _dressed(text, run, request, options), paged=paged)
+    write_product(Path(options["output"]), text, paged=paged)
 
 
 def _check_form(report: Report, options: dict[str, Any], *, several: bool) -> None:
@@ -79,11 +90,6 @@ def _check_form(report: Report, options: dict[str, Any], *, several: bool) -> No
             f"{report.shown} is of one capture; several captures, and saved statistics, have only "
             "a summary"
         )
-    if coloured and several:
-        raise UsageError(
-            "--color always is for one capture; the summary of several, and of saved statistics, "
-            "has no colours"
-        )
 
 
 def _check_outputs(options: dict[str, Any]) -> None:
@@ -96,24 +102,6 @@ def _check_outputs(options: dict[str, Any]) -> None:
     target = options["page"] or options["output"]
     if options["save"] is not None and Path(options["save"]).resolve() == Path(target).resolve():
         raise UsageError(f"{target}: is named for two outputs; expected two files")
-
-
-def _dressed(
-    parts: Iterable[str],
-    run: Opened,
-    request: Request,
-    options: dict[str, Any],
-) -> Iterable[str]:
-    from kprof.cli.terminal import dressed, wants_colour
-
-    return dressed(
-        parts,
-        run,
-        options["names"],
-        colour=request.form == "text" and wants_colour(options["color"], options["output"]),
-        marks=request.form == "text" and bool(options["marks"]),
-        summary=request.what == "summary",
-    )
 
 
 def open_one(dump: str, options: dict[str, Any], *, strict: bool = False) -> Opened:

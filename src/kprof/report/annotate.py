@@ -10,6 +10,7 @@ from kprof.errors import UsageError
 from kprof.instrument.definitions import Definition, SourceFile, read_definitions, source_places
 from kprof.names import Modifier, NameEntry, NameFile, display_name
 from kprof.names.calls import CallKnowledge
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, percent, safe_name
 
 _MOST_LINKED_BYTES = 1 << 19
@@ -25,7 +26,11 @@ def source_links(names: NameFile, root: Path) -> dict[str, str]:
 
 
 def annotate(
-    path: Path, names: NameFile, summary: Summary, known: CallKnowledge | None = None
+    path: Path,
+    names: NameFile,
+    summary: Summary,
+    known: CallKnowledge | None = None,
+    style: Style = PLAIN,
 ) -> Iterator[str]:
     """The lines of the source file with the figures of each function where it begins.
 
@@ -61,24 +66,26 @@ def annotate(
     widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
     empty = "  ".join(" " * width for width in widths)
 
-    def margin(row: tuple[str, ...]) -> str:
-        return "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+    def margin(row: tuple[str, ...], name: str = "") -> str:
+        text = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        net = figures[name].net if name in figures else 0
+        return style.share(text, net, summary.ledger.run)
 
     lines = source.text.split("\n")
     if lines[-1] == "":
         lines.pop()
     digits = len(str(len(lines)))
-    yield f"{margin(_TITLES)}  {'':{digits}}  {display_name(str(path))}"
+    yield style.title(f"{margin(_TITLES)}  {'':{digits}}  {display_name(str(path))}")
     for number, line in enumerate(lines, 1):
         found = cells.get(number, [])
-        left = margin(found[0][1]) if len(found) == 1 else empty
+        left = margin(found[0][1], found[0][0]) if len(found) == 1 else empty
         for name, row in found if len(found) > 1 else ():
-            yield f"{margin(row)}  {'':{digits}}  {safe_name(name)}:"
-        yield f"{left}  {number:{digits}}  {_shown(line)}".rstrip()
+            yield f"{margin(row, name)}  {'':{digits}}  {style.name(safe_name(name))}:"
+        yield f"{left}  {style.dim(f'{number:{digits}}')}  {_shown(line)}".rstrip()
     if rest:
         yield f"{empty}  {'':{digits}}  functions of this file that its text does not show:"
     for name, row in rest:
-        yield f"{margin(row)}  {'':{digits}}  {safe_name(name)}"
+        yield f"{margin(row, name)}  {'':{digits}}  {style.name(safe_name(name))}"
 
 
 def _unseen(

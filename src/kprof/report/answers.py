@@ -22,6 +22,7 @@ from kprof.names.calls import CallKnowledge
 from kprof.report.choose import filter_of, in_blocks, trigger_cost
 from kprof.report.distribution import distribution_json, distribution_lines
 from kprof.report.request import Request
+from kprof.report.style import Style
 from kprof.report.trace import trace_json, trace_text
 from kprof.report.units import Units, counted, percent, safe_name
 from kprof.times import parse_time, to_ticks
@@ -35,7 +36,7 @@ def trace_text_parts(
 ) -> Iterator[str]:
     """The nested trace, or the part of it around a time."""
     stream, ordered, span = _ordered(capture, names, request, known)
-    yield from trace_text(stream, ordered, span)
+    yield from trace_text(stream, ordered, span, request.style)
     yield from _left_out(stream, ordered.selection)
 
 
@@ -54,7 +55,7 @@ def worst_text_parts(
     from kprof.report.worst import worst_text
 
     stream, worst = _worst(capture, names, request, known)
-    yield from worst_text(stream, worst, request.subject[0])
+    yield from worst_text(stream, worst, request.subject[0], request.style)
     yield from _left_out(stream, worst.selection)
 
 
@@ -75,7 +76,8 @@ def between_text_parts(
     stream = _stream(capture, names, request, known)
     times, lonely, selection = intervals(stream, filter_of(stream.info, request), *request.subject)
     first, second = (safe_name(name) for name in request.subject)
-    text = distribution_lines(f"{first} to {second}", times, Units(stream.info.clock_hz))
+    units = Units(stream.info.clock_hz)
+    text = distribution_lines(f"{first} to {second}", times, units, request.style)
     if lonely:
         text.append(f"  {lonely} {first} without a {second} before the next {first}")
     yield from in_blocks(text)
@@ -101,7 +103,7 @@ def interrupts_text_parts(
 
     stream = _stream(capture, names, request, known)
     found = interrupts(stream, request.irqs, filter_of(stream.info, request))
-    yield from in_blocks(interrupt_lines(stream, found, request.irqs))
+    yield from in_blocks(interrupt_lines(stream, found, request.irqs, request.style))
     yield from _left_out(stream, found.selection)
 
 
@@ -125,7 +127,7 @@ def tasks_text_parts(
 
     stream = _stream(capture, names, request, known)
     usage = usage_of(stream, filter_of(stream.info, request))
-    yield from in_blocks(task_lines(stream, usage))
+    yield from in_blocks(task_lines(stream, usage, request.style))
     yield from in_blocks(_uncertain(stream, "tasks"))
     yield from _left_out(stream, usage.selection)
 
@@ -159,14 +161,14 @@ def hist_text_parts(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> Iterator[str]:
     """The distributions of a function's total and net time."""
-    return _folded_text(capture, names, request, known, _distributions)
+    return _folded_text(capture, names, request, known, partial(_distributions, request.style))
 
 
 def hist_object(
     capture: Capture, names: NameFile, request: Request, *, known: CallKnowledge | None = None
 ) -> dict[str, Any]:
     """The same distributions."""
-    return _folded_object(capture, names, request, known, _distributions)
+    return _folded_object(capture, names, request, known, partial(_distributions, request.style))
 
 
 def _uncertain(stream: Stream, what: str) -> Iterator[str]:
@@ -232,7 +234,7 @@ def _graph_of(request: Request, known: CallKnowledge | None) -> _Fold:
         It is that of the sources, and nothing is known of them.
     """
     if not request.static:
-        return _graph
+        return partial(_graph, request.style)
     if known is None:
         raise UsageError(
             "no call knowledge (NAMES.calls) is beside the name file; expected it for --static: "
@@ -262,7 +264,15 @@ def _static(
     return {}, static_lines(graph, function)
 
 
-def _graph(stream: Stream, selection: Selection, function: str, _: Units, *, json: bool) -> _Answer:
+def _graph(
+    style: Style,
+    stream: Stream,
+    selection: Selection,
+    function: str,
+    _: Units,
+    *,
+    json: bool,
+) -> _Answer:
     from kprof.report.graph import graph_json, graph_lines
 
     if function:
@@ -270,11 +280,17 @@ def _graph(stream: Stream, selection: Selection, function: str, _: Units, *, jso
     paths = kept_paths(stream, selection)
     if json:
         return graph_json(stream, paths, function), ()
-    return {}, graph_lines(stream, paths, function)
+    return {}, graph_lines(stream, paths, function, style)
 
 
 def _distributions(
-    stream: Stream, selection: Selection, function: str, units: Units, *, json: bool
+    style: Style,
+    stream: Stream,
+    selection: Selection,
+    function: str,
+    units: Units,
+    *,
+    json: bool,
 ) -> _Answer:
     number = function_number(stream, function)
     total, own = distributions(stream, selection, number)
@@ -283,8 +299,8 @@ def _distributions(
         parts = {name: distribution_json(measure, units) for name, measure in figures.items()}
         return {"name": function, **parts}, ()
     name = safe_name(function)
-    lines = distribution_lines(f"{name}, total (elapsed)", total, units)
-    return {}, [*lines, "", *distribution_lines(f"{name}, self (net)", own, units)]
+    lines = distribution_lines(f"{name}, total (elapsed)", total, units, style)
+    return {}, [*lines, "", *distribution_lines(f"{name}, self (net)", own, units, style)]
 
 
 def _ordered(

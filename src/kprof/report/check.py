@@ -16,6 +16,7 @@ from kprof.analysis.questions import Foremost
 from kprof.analysis.replay.columns import Rows
 from kprof.analysis.selection import Selection, distribution_of
 from kprof.analysis.stream import Stream
+from kprof.report.style import PLAIN, Style
 from kprof.report.trace import call_line
 from kprof.report.units import counted, safe_name
 
@@ -23,15 +24,18 @@ _DECIMALS = 3
 _MOST_DECIMALS = 20
 
 
-def check_lines(verdicts: Sequence[Verdict], lines: Sequence[str]) -> Iterator[str]:
+def check_lines(
+    verdicts: Sequence[Verdict], lines: Sequence[str], style: Style = PLAIN
+) -> Iterator[str]:
     """A line for every limit; below a failed one the call to look at, out of `offenders`."""
     for verdict, line in zip(verdicts, lines, strict=True):
-        outcome = "pass" if verdict.passed else "FAIL"
+        outcome = style.good("pass") if verdict.passed else style.bad("FAIL")
         yield f"{outcome}  {safe_name(verdict.limit.text)}  {_was(verdict)}"
         if line:
             yield f"      {line}"
     failed = sum(not verdict.passed for verdict in verdicts)
-    yield f"{len(verdicts) - failed} of {counted(len(verdicts), 'limit')} held"
+    held = f"{len(verdicts) - failed} of {counted(len(verdicts), 'limit')} held"
+    yield style.bad(held) if failed else style.good(held)
 
 
 def offenders(verdicts: Sequence[Verdict], stream: Stream) -> list[str]:

@@ -180,7 +180,8 @@ def summary_text_parts(
     from kprof.report.summary import summary_text
 
     cost = trigger_cost(capture, request)
-    yield summary_text(summarise(capture, names, trigger_cost=cost, known=known))
+    summary = summarise(capture, names, trigger_cost=cost, known=known)
+    yield summary_text(summary, style=request.style)
 
 
 def summary_object(
@@ -219,10 +220,11 @@ def _statistics_text(statistics: Statistics, request: Request) -> Iterator[str]:
     if request.fields is None:
         order = {f.entry.name: i for i, f in enumerate(sort_rows(statistics, keys, sizes))}
         rows = sorted(summary.functions, key=lambda row: order[row.entry.name])
-        yield summary_text(summary._replace(functions=tuple(rows)))
+        yield summary_text(summary._replace(functions=tuple(rows)), style=request.style)
     else:
-        table = field_table(statistics, parse_fields(request.fields), keys, sizes)
-        yield summary_text(summary, table)
+        fields = parse_fields(request.fields)
+        table = field_table(statistics, fields, keys, sizes, request.style)
+        yield summary_text(summary, table, request.style)
     if request.never:
         from kprof.report.units import safe_name
 

@@ -8,6 +8,7 @@ from typing import Any
 from kprof.analysis.compare import LEVEL, CallChange, Difference, FunctionChange, both
 from kprof.analysis.measured import OUTSIDE, MeasuredRun
 from kprof.analysis.statistics import FunctionStatistics
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, counted, safe_name
 
 _PATHS = 20
@@ -16,7 +17,9 @@ _MOVED = 0.05  # of a mean, by one call
 _SHOWN_COMMON = 0.01
 
 
-def diff_lines(difference: Difference, *, everything: bool = False) -> Iterator[str]:
+def diff_lines(
+    difference: Difference, *, everything: bool = False, style: Style = PLAIN
+) -> Iterator[str]:
     """What changed, what matters most first; with `everything` also what did not."""
     units = Units(difference.before[0].info.clock_hz)
     one_each = len(difference.before) == len(difference.after) == 1
@@ -31,7 +34,7 @@ def diff_lines(difference: Difference, *, everything: bool = False) -> Iterator[
             f"{len(changed)} changed (net time and calls; p-values corrected for all functions, "
             f"below {LEVEL:g}{unknown}):"
         )
-        yield from _table(changed, difference, units)
+        yield from _table(changed, difference, units, style)
     else:
         yield "no function changed its net time or its calls beyond chance"
     if abs(difference.common) > _SHOWN_COMMON:
@@ -63,7 +66,7 @@ def diff_lines(difference: Difference, *, everything: bool = False) -> Iterator[
         in_both = [one for one in rest if one not in lonely]
         yield ""
         yield f"{len(in_both)} not changed:"
-        yield from _table(in_both, difference, units)
+        yield from _table(in_both, difference, units, style)
     yield from _flow(difference)
 
 
@@ -81,9 +84,11 @@ def _runs_line(runs: Sequence[MeasuredRun], units: Units) -> str:
 _HEADS = ("cost us", "p", "what", "median us", "avg us", "change", "p99 us", "calls", "self us")
 
 
-def _table(changes: list[FunctionChange], difference: Difference, units: Units) -> Iterator[str]:
+def _table(
+    changes: list[FunctionChange], difference: Difference, units: Units, style: Style
+) -> Iterator[str]:
     """A line for each, calls and self a run; below it the callers that call it otherwise."""
-    many = (len(difference.before), len(difference.after))
+    many, to = (len(difference.before), len(difference.after)), style.arrow
     rows = [(*_HEADS, "name")]
     for one in changes:
         sides = (one.before, one.after)
@@ -96,12 +101,12 @@ def _table(changes: list[FunctionChange], difference: Difference, units: Units) 
                 f"{units.us(one.cost):+.0f}",
                 f"{one.p_value:.1g}",
                 ",".join(one.what) or "-",
-                _pair([side.own.percentile(50) if side else None for side in sides], units),
-                _pair([before, after], units),
+                _pair([side.own.percentile(50) if side else None for side in sides], units, to),
+                _pair([before, after], units, to),
                 change,
-                _pair([side.own.percentile(99) if side else None for side in sides], units),
-                ">".join(_short(n / k) for n, k in zip(both(one, "calls"), many, strict=True)),
-                ">".join(
+                _pair([side.own.percentile(99) if side else None for side in sides], units, to),
+                to.join(_short(n / k) for n, k in zip(both(one, "calls"), many, strict=True)),
+                to.join(
                     _short(units.us(n / k)) for n, k in zip(both(one, "net"), many, strict=True)
                 ),
                 safe_name(one.name),
@@ -110,8 +115,12 @@ def _table(changes: list[FunctionChange], difference: Difference, units: Units) 
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADS))]
     for place, row in enumerate(rows):
         cells = [row[i].rjust(widths[i]) for i in range(len(widths))]
-        yield "  " + "  ".join([*cells, row[-1]])
-        if place:
+        if not place:
+            yield style.title("  " + "  ".join([*cells, row[-1]]))
+        else:
+            one = changes[place - 1]
+            paint = (style.bad if one.cost > 0 else style.good) if one.changed else style.dim
+            yield f"  {paint('  '.join(cells))}  {style.name(row[-1])}"
             for call in changes[place - 1].calls:
                 if call.changed:
                     yield f"      {_call_line(call)}"
@@ -276,8 +285,8 @@ def _percentile_us(side: FunctionStatistics | None, share: float, units: Units) 
     return None if found is None else round(units.us(found), 3)
 
 
-def _pair(values: Sequence[float | None], units: Units) -> str:
-    return ">".join("-" if value is None else _short(units.us(value)) for value in values)
+def _pair(values: Sequence[float | None], units: Units, to: str = ">") -> str:
+    return to.join("-" if value is None else _short(units.us(value)) for value in values)
 
 
 def _short(value: float) -> str:

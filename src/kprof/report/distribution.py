@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kprof.analysis.measures import Measure
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units
 
 _BAR = 40
@@ -38,7 +39,9 @@ def _power(value: Fraction) -> int:
     return power if Fraction(2) ** power <= value else power - 1
 
 
-def distribution_lines(title: str, measure: Measure, units: Units) -> list[str]:
+def distribution_lines(
+    title: str, measure: Measure, units: Units, style: Style = PLAIN
+) -> list[str]:
     """The histogram with its title and its figures."""
     if not measure.count:
         return [f"{title}: none"]
@@ -47,9 +50,11 @@ def distribution_lines(title: str, measure: Measure, units: Units) -> list[str]:
     width = max(map(len, labels))
     most = max(count for _, _, count in rows)
     digits = len(str(most))
-    lines = [f"{title}: {measure.count}"]
+    lines = [style.title(f"{title}: {measure.count}")]
+    columns = _BAR if style.width is None else max(8, min(_BAR, style.width - width - digits - 9))
     for label, (_, _, count) in zip(labels, rows, strict=True):
-        bar = "#" * -(-count * _BAR // most)
+        bar = style.bar(count, most, columns)
+        bar = style.share(bar, count, measure.count)
         lines.append(f"  {label:>{width}} us  {count:>{digits}}  {bar}".rstrip())
     lines.append("  " + figures_text(measure, units))
     return lines

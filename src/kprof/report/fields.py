@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kprof.analysis.figures import ALIASES, SHARES, canonical, figure_names, reader
 from kprof.analysis.statistics import FunctionStatistics, Statistics
 from kprof.errors import UsageError
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, percent, safe_name
 
 Value = int | float | str | None
@@ -77,18 +78,25 @@ def field_rows(
 
 
 def field_table(
-    statistics: Statistics, fields: Sequence[str], keys: Sequence[str], sizes: Sizes = None
+    statistics: Statistics,
+    fields: Sequence[str],
+    keys: Sequence[str],
+    sizes: Sizes = None,
+    style: Style = PLAIN,
 ) -> list[str]:
-    """The lines of the table."""
+    """The lines of the table; a row has the colour of its function's share of the run."""
     shown = [name for name in fields if name != "name"]
     cells = [[*(_title(name) for name in shown), "name"]]
-    for row in field_rows(statistics, shown, keys, sizes):
+    rows = field_rows(statistics, shown, keys, sizes)
+    for row in rows:
         cells.append([*(_text(row[name], name) for name in shown), safe_name(str(row["name"]))])
     widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
-    return [
-        "  ".join([*(line[i].rjust(widths[i]) for i in range(len(shown))), line[-1]])
-        for line in cells
-    ]
+    texts = ["  ".join(line[i].rjust(widths[i]) for i in range(len(shown))) for line in cells]
+    lines = [style.title(f"{texts[0]}  {cells[0][-1]}")]
+    for text, line, row in zip(texts[1:], cells[1:], rows, strict=True):
+        net = statistics.functions[str(row["name"])].net
+        lines.append(f"{style.share(text, net, statistics.ledger.run)}  {style.name(line[-1])}")
+    return lines
 
 
 def _field(name: str, option: str) -> str:

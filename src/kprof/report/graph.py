@@ -8,13 +8,16 @@ from kprof.analysis.graph import Node, backtraces, call_tree, callees, callers
 from kprof.analysis.paths import PathTree
 from kprof.analysis.questions import function_number
 from kprof.analysis.stream import Stream
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, counted, safe_name
 
 _TRACES = 20
 _DEEPEST = 100
 
 
-def graph_lines(stream: Stream, paths: PathTree, function: str = "") -> Iterator[str]:
+def graph_lines(
+    stream: Stream, paths: PathTree, function: str = "", style: Style = PLAIN
+) -> Iterator[str]:
     """The whole call tree, or with a function's name what leads to it and what it calls.
 
     Raises
@@ -22,7 +25,7 @@ def graph_lines(stream: Stream, paths: PathTree, function: str = "") -> Iterator
     UsageError
         There is no such function.
     """
-    writer = _Writer(stream)
+    writer = _Writer(stream, style)
     tree = call_tree(paths)
     if not function:
         yield writer.heading()
@@ -110,32 +113,35 @@ def _callee_tree(tree: Node, function: int) -> Node:
 
 
 class _Writer:
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, style: Style) -> None:
+        self._style, self._whole = style, stream
         self._units = Units(stream.info.clock_hz)
         self._names = [safe_name(entry.name) for entry in stream.functions]
 
     def name(self, function: int) -> str:
-        return self._names[function]
+        return self._style.name(self._names[function])
 
     def heading(self, what: str = "call graph") -> str:
-        return f"{'total us':>12} {'self us':>12} {'calls':>9}  {what}"
+        return self._style.title(f"{'total us':>12} {'self us':>12} {'calls':>9}  {what}")
 
     def figures(self, node: Node) -> str:
-        text = self._units.text
-        return f"{text(node.total):>12} {text(node.own):>12} {node.calls:>9}"
+        text, share, run = self._units.text, self._style.share, self._whole.ledger.run
+        total = share(f"{text(node.total):>12}", node.total, run)
+        return f"{total} {share(f'{text(node.own):>12}', node.own, run)} {node.calls:>9}"
 
     def tree(self, root: Node) -> Iterator[str]:
+        more, last, down = self._style.tree
         waiting = [("", "", node) for node in reversed(root.ordered())]
         while waiting:
             prefix, branch, node = waiting.pop()
             yield f"{self.figures(node)}  {prefix}{branch}{self.name(node.function)}"
             if branch:
-                prefix += "   " if branch == "`- " else "|  "
+                prefix += "   " if branch == last else down
             inside = node.ordered()
             if len(prefix) > _DEEPEST * 3:
                 inside = []
                 yield f"{'':>35}  {prefix}..."
             waiting += [
-                (prefix, "+- " if place else "`- ", child)
+                (prefix, more if place else last, child)
                 for place, child in enumerate(reversed(inside))
             ]

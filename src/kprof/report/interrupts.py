@@ -9,6 +9,7 @@ from kprof.analysis.interrupts import Interrupt, Interrupts
 from kprof.analysis.recognise import marked_interrupts
 from kprof.analysis.stream import Stream
 from kprof.report.distribution import distribution_json, distribution_lines, figures_text
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, counted, safe_name
 
 
@@ -51,7 +52,7 @@ def _beat_json(interrupt: Interrupt, units: Units) -> dict[str, Any] | None:
 
 
 def interrupt_lines(
-    stream: Stream, found: Interrupts, named: tuple[str, ...] = ()
+    stream: Stream, found: Interrupts, named: tuple[str, ...] = (), style: Style = PLAIN
 ) -> Iterator[str]:
     """Which functions are interrupts, how long and how often, and what they do to the others.
 
@@ -72,7 +73,7 @@ def interrupt_lines(
     for interrupt in found.each:
         yield ""
         yield from distribution_lines(
-            f"{names[interrupt.function]}, duration", interrupt.duration, units
+            f"{names[interrupt.function]}, duration", interrupt.duration, units, style
         )
         if interrupt.period.count:
             yield "  period: " + figures_text(interrupt.period, units)
@@ -83,11 +84,12 @@ def interrupt_lines(
             yield f"  by its beat of {units.us(beat.period):.2f} us{missed}"
         yield f"  on top of at most {counted(interrupt.nested, 'other interrupt')}"
     yield ""
-    yield f"{'total us':>12}  {'without':>12}  {'in interrupts':>13}  name"
+    yield style.title(f"{'total us':>12}  {'without':>12}  {'in interrupts':>13}  name")
     for row in found.interrupted:
         yield (
             f"{units.text(row.total):>12}  {units.text(row.total - row.lost):>12}  "
-            f"{units.text(row.lost):>13}  {names[row.function]}"
+            f"{style.share(f'{units.text(row.lost):>13}', row.lost, row.total)}  "
+            f"{style.name(names[row.function])}"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kprof.errors import UsageError
+from kprof.report.style import PLAIN, Style
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Request:
         The program, for the sizes of its functions.
     irqs
         Functions named as interrupts.
+    style
+        How its text is drawn.
     """
 
     what: str = "summary"
@@ -62,6 +65,7 @@ class Request:
     elf: str | None = None
     trigger_cost: str | None = None
     irqs: tuple[str, ...] = field(default=())
+    style: Style = PLAIN
 
 
 PATTERNS = ("only", "without", "callers", "hide")

@@ -11,9 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from kprof.analysis.summary import Summary
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, counted, percent, safe_name
 
-_RULE = "-" * 72
+_RULE = 72  # columns
+_DROPPED = (3, 4, 0, 2, 5)  # columns that a narrow terminal does without, in this order
 _MOST_TAGS = 8
 _USUAL_COST = Fraction(3, 10)  # us: tst.b on a 68020 at 20 MHz takes 6 clocks
 _DEEP = 256  # calls open at once in a context: more than the stacks of kernels hold
@@ -26,7 +28,7 @@ MOSTLY_UNKNOWN = (
 )
 
 
-def summary_text(summary: Summary, table: Sequence[str] | None = None) -> str:
+def summary_text(summary: Summary, table: Sequence[str] | None = None, style: Style = PLAIN) -> str:
     """The summary as the paper prints it, with what was odd in the data below.
 
     Parameters
@@ -35,9 +37,10 @@ def summary_text(summary: Summary, table: Sequence[str] | None = None) -> str:
         Lines to print instead of the paper's table.
     """
     lines = [capture_line(summary), ""]
-    lines += _header(summary)
-    lines.append(_RULE)
-    lines += _table(summary) if table is None else table
+    lines += _header(summary, style)
+    lines += [style.strip] if style.strip else []
+    lines.append(style.rule(_RULE))
+    lines += _table(summary, style) if table is None else table
     lines += _footer(summary)
     return "\n".join(lines) + "\n"
 
@@ -111,15 +114,16 @@ def summary_json(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _header(summary: Summary) -> list[str]:
+def _header(summary: Summary, style: Style) -> list[str]:
     units = Units(summary.info.clock_hz)
     ledger = summary.ledger
-    lines = [f"Elapsed time = {units.seconds(ledger.elapsed)}"]
+    lines = [f"Elapsed time = {style.title(units.seconds(ledger.elapsed))}"]
     for label, ticks in (
         ("Accumulated run time", ledger.run),
         ("Idle time", ledger.idle),
     ):
-        lines.append(f"{label} = {units.seconds(ticks)} ({percent(ticks, ledger.elapsed):.2f}%)")
+        time = style.title(units.seconds(ticks))
+        lines.append(f"{label} = {time} ({percent(ticks, ledger.elapsed):.2f}%)")
     if ledger.user:
         share = percent(ledger.user, ledger.elapsed)
         lines.append(f"User time = {units.seconds(ledger.user)} ({share:.2f}%)")
@@ -135,7 +139,7 @@ def _header(summary: Summary) -> list[str]:
     return lines
 
 
-def _table(summary: Summary) -> list[str]:
+def _table(summary: Summary, style: Style) -> list[str]:
     units = Units(summary.info.clock_hz)
     ledger = summary.ledger
     rows = [("Elapsed", "Net", "# calls", "(max/avg/min)", "% real", "% net", "name")]
@@ -152,16 +156,40 @@ def _table(summary: Summary) -> list[str]:
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    columns, room = _fitting(widths, max(len(row[6]) for row in rows), style.width)
     lines = []
-    for row_ in rows:
+    for place, row_ in enumerate(rows):
         cells = [
             row_[column].ljust(widths[column])
             if column == 3
             else row_[column].rjust(widths[column])
             for column in range(6)
         ]
-        lines.append("  ".join([*cells, row_[6]]))
+        name = row_[6] if room is None else style.cut(row_[6], room)
+        if not place:
+            lines.append(style.title("  ".join([*(cells[column] for column in columns), name])))
+            continue
+        of = summary.functions[place - 1]
+        cells[0] = style.share(cells[0], of.elapsed, ledger.elapsed)
+        for column, whole in ((1, ledger.run), (4, ledger.elapsed), (5, ledger.run)):
+            cells[column] = style.share(cells[column], of.net, whole)
+        shown = [*(cells[column] for column in columns), style.name(row_[6], name)]
+        lines.append("  ".join(shown))
     return lines
+
+
+def _fitting(
+    widths: Sequence[int], longest: int, terminal: int | None
+) -> tuple[list[int], int | None]:
+    """The columns that a narrow terminal has room for, and what is left for names; None: all."""
+    columns = list(range(len(widths)))
+    if terminal is None or terminal >= _RULE:
+        return columns, None
+    for dropped in _DROPPED:
+        if sum(widths[column] + 2 for column in columns) + min(longest, 20) <= terminal:
+            break
+        columns.remove(dropped)
+    return columns, terminal - sum(widths[column] + 2 for column in columns)
 
 
 def _footer(summary: Summary) -> list[str]:

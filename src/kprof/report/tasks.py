@@ -13,6 +13,7 @@ from kprof.analysis.selection import Selection
 from kprof.analysis.stream import Stream
 from kprof.analysis.tasks import IDLE, LEFT_OUT, Stretches, Usage, task_usage
 from kprof.report.lazy_json import Spool
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, percent, safe_name
 
 _COLUMNS = 64
@@ -25,7 +26,7 @@ _PART = """{
 }"""
 
 
-def task_lines(stream: Stream, usage: Usage) -> Iterator[str]:
+def task_lines(stream: Stream, usage: Usage, style: Style = PLAIN) -> Iterator[str]:
     """A line of figures for every context, and a strip of the run that shows when it ran.
 
     With a filter only the time counts in which a call was open that stays.
@@ -33,14 +34,15 @@ def task_lines(stream: Stream, usage: Usage) -> Iterator[str]:
     units = Units(stream.info.clock_hz)
     elapsed = stream.ledger.elapsed
     heads = f"{'run us':>12}  {'% real':>7}  {'slices':>7}  {'longest':>9}  {'away':>9}"
-    yield f"{'task':>6}  {heads}  name"
+    yield style.title(f"{'task':>6}  {heads}  name")
     for task in usage.tasks:
         label = _LABELS.get(task.context) or str(task.context)
         name = safe_name(task.name) or "-"
         yield (
-            f"{label:>6}  {units.text(task.run):>12}  {percent(task.run, elapsed):>6.2f}%  "
+            f"{label:>6}  {style.share(f'{units.text(task.run):>12}', task.run, elapsed)}  "
+            f"{percent(task.run, elapsed):>6.2f}%  "
             f"{task.slices:>7}  {units.text(task.longest):>9}  {units.text(task.longest_away):>9}  "
-            f"{name}"
+            f"{style.name(name)}"
         )
     idle = stream.ledger.idle
     yield f"  idle  {units.text(idle):>12}  {percent(idle, elapsed):>6.2f}%"

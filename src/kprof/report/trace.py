@@ -31,6 +31,7 @@ from kprof.analysis.replay.codes import (
 from kprof.analysis.replay.columns import Rows
 from kprof.analysis.stream import Stream
 from kprof.report.lazy_json import Items, Spool
+from kprof.report.style import PLAIN, Style
 from kprof.report.trace_text import (
     DEPTH,
     FIELDS,
@@ -59,7 +60,10 @@ Column = NDArray[np.int64]
 
 
 def trace_text(
-    stream: Stream, ordered: Ordered | None = None, span: tuple[int, int] | None = None
+    stream: Stream,
+    ordered: Ordered | None = None,
+    span: tuple[int, int] | None = None,
+    style: Style = PLAIN,
 ) -> Iterator[str]:
     """The lines of the trace, each with its line feed, in large pieces.
 
@@ -70,7 +74,9 @@ def trace_text(
     span
         The first and last event that are shown; None: all.
     """
-    writer = Writer(stream.functions, stream.inlines, stream.info.clock_hz, fast=stream.compiled)
+    writer = Writer(
+        stream.functions, stream.inlines, stream.info.clock_hz, fast=stream.compiled, style=style
+    )
     for table in trace_tables(ordered or Ordered(stream), span):
         text = writer.text(table)
         if text:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE, OPEN, ORPHAN, RESUMED, UNWOUND
 from kprof.names import NameEntry
+from kprof.report.style import PLAIN, Style
 from kprof.report.units import Units, safe_name
 
 Table = NDArray[np.int64]
@@ -78,6 +79,40 @@ def mark_shape(kind: NDArray[Any]) -> Table:
     return np.where(
         kind == MARK_INLINE, TRIGGER, np.where(kind == MARK_IN, SWITCHED_IN, SWITCHED_OUT)
     )
+
+
+def styled_lines(
+    table: Table, functions: Sequence[str], inlines: Sequence[str], units: Units, style: Style
+) -> Iterator[str]:
+    """The same lines as `text_lines` makes, drawn in a style."""
+    stamp = stamper(units)
+
+    def figures(first: int, total: int | None = None) -> str:
+        own = f"{style.time(units.text(first), units.us(first))} us"
+        if total is None:
+            return f"({own})"
+        return f"({own}, {style.time(units.text(total), units.us(total))} total)"
+
+    for shape, time, depth, name, first, total in table.T.tolist():
+        if shape == NOTHING:
+            continue
+        longest = units.us(0 if shape in (TRIGGER, LEFT, LEFT_UNWOUND) else max(first, total))
+        if shape >= SWITCHED_IN:
+            switch = f"---- Context switch {'in' if shape == SWITCHED_IN else 'out'} ----"
+            yield f"{style.mark(0)}{style.dim(stamp(time))} {style.event(switch)}"
+            continue
+        head = f"{style.mark(longest)}{style.dim(stamp(time))} {INDENT * min(depth, MOST_INDENTS)}"
+        if depth > MOST_INDENTS:
+            head = f"{head}[{depth}] "
+        if shape == TRIGGER:
+            yield f"{head}{style.dim('==')} {style.event(inlines[name])} {figures(first)}"
+        elif shape in (LEFT, LEFT_UNWOUND):
+            yield f"{head}{style.dim('<-')}{' unwound' if shape == LEFT_UNWOUND else ''}"
+        else:
+            arrow = style.dim("->" if shape <= OPENED else "<-")
+            ending = {OPENED: " open", RETURNED_UNWOUND: " unwound"}.get(shape, "")
+            times = figures(first, None if shape == LEAF else total)
+            yield f"{head}{arrow} {style.name(functions[name])} {times}{ending}"
 
 
 def text_lines(
@@ -143,7 +178,9 @@ class Writer:
     Parameters
     ----------
     fast
-        By the compiled form of the rule; it has no part in what the text is.
+        By the compiled form of the rule, which gives the same text.
+    style
+        How the lines are drawn.
     """
 
     def __init__(
@@ -153,14 +190,16 @@ class Writer:
         clock_hz: Fraction,
         *,
         fast: bool = False,
+        style: Style = PLAIN,
     ) -> None:
+        self._style = style
         self._functions = [safe_name(entry.name) for entry in functions]
         self._inlines = [safe_name(entry.name) for entry in inlines]
         self._units = Units(clock_hz)
         scale = Fraction(1_000_000_000) / clock_hz
         self._scale = (scale.numerator, scale.denominator)
         self._fill: Any = None
-        if fast and self._fits(scale):
+        if fast and style.plain and self._fits(scale):
             from kprof.analysis.replay.compiled import compiled_entry
 
             self._fill = compiled_entry(fill, _nanoseconds, _figure, _number, _three, _word)
@@ -172,7 +211,10 @@ class Writer:
 
     def lines(self, table: Table) -> Iterator[str]:
         """The lines, without line feeds."""
-        return text_lines(table, self._functions, self._inlines, self._units)
+        names = (self._functions, self._inlines)
+        if self._style.plain:
+            return text_lines(table, *names, self._units)
+        return styled_lines(table, *names, self._units, self._style)
 
     def text(self, table: Table) -> str:
         """The lines, each with its line feed."""

@@ -12,6 +12,7 @@ from kprof.analysis.ordered import Carried, KeptMarks, Ordered, Part
 from kprof.analysis.questions import WorstCalls
 from kprof.analysis.stream import Stream
 from kprof.report.lazy_json import Spool, text_file
+from kprof.report.style import PLAIN, Style
 from kprof.report.trace import Lines, Objects, task_names
 from kprof.report.trace_text import Writer
 from kprof.report.units import Units, safe_name
@@ -22,10 +23,12 @@ _PIECE = 1 << 20
 Mask = NDArray[np.bool_]
 
 
-def worst_text(stream: Stream, worst: WorstCalls, name: str) -> Iterator[str]:
+def worst_text(stream: Stream, worst: WorstCalls, name: str, style: Style = PLAIN) -> Iterator[str]:
     """The trace of each of the worst calls, the worst first, below a line of its figures."""
     units, rows = Units(stream.info.clock_hz), worst.rows
-    writer = Writer(stream.functions, stream.inlines, stream.info.clock_hz, fast=stream.compiled)
+    writer = Writer(
+        stream.functions, stream.inlines, stream.info.clock_hz, fast=stream.compiled, style=style
+    )
     files = [text_file(_IN_MEMORY) for _ in rows.call]
     lines: dict[int, Lines] = {}
     marks = _marks(worst)
@@ -41,7 +44,8 @@ def worst_text(stream: Stream, worst: WorstCalls, name: str) -> Iterator[str]:
     for k, file in enumerate(files):
         total, net = (units.text(int(column[k])) for column in (rows.elapsed, rows.net))
         gap = "\n" if k else ""
-        yield f"{gap}# {k + 1}: {safe_name(name)}, {total} us total, {net} us net\n"
+        title = f"# {k + 1}: {safe_name(name)}, {total} us total, {net} us net"
+        yield f"{gap}{style.title(title)}\n"
         with file:
             file.seek(0)
             while piece := file.read(_PIECE):
