@@ -248,4 +248,4 @@ def test_a_difference_is_found() -> None:
 
 def test_events_are_given_to_the_library_as_they_are() -> None:
     run = run_of([0, 3, 5, 9], [2, 4, 5, 3], "a/2\nb/4\n")
-    assert run.calls.net.tolist() == [7, 2]
+    assert run.calls["net_us"].tolist() == [7, 2]

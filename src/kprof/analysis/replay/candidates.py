@@ -9,6 +9,8 @@ from kprof.analysis.replay.codes import (
     KNOWS,
     ROLE_LONE,
     ROLE_SWITCHES,
+    TOP_BITS,
+    TOP_MASK,
 )
 from kprof.analysis.replay.columns import Replay
 from kprof.analysis.replay.frames import can_call, function_at
@@ -79,3 +81,16 @@ def cut_below(r: Replay, slot: int, count: int) -> int:
             if sp > base:
                 sp -= FRAME
     return sp - base
+
+
+def top_exits(r: Replay, count: int) -> tuple[int, int]:
+    """What C_TOP of a task must be in which bits, by the exits with which the slice begins."""
+    wanted = 0
+    mask = 0
+    for k in range(min(count, 3)):
+        item = r.items[k]
+        if item >= 0:
+            break
+        wanted |= (-1 - item) << k * TOP_BITS
+        mask |= TOP_MASK << k * TOP_BITS
+    return wanted, mask

@@ -57,7 +57,10 @@ C_NEXT = 8  # the one suspended after it
 C_PREVIOUS = 9
 C_SLICES = 10
 C_CUT = 11  # after an ambiguous switch: the frame up to which its stack is beyond doubt; else -1
-CONTEXT = 12
+C_TOP = 12  # the functions of its three top calls, TOP_BITS each; -1: not so many
+CONTEXT = 13
+TOP_BITS = 20
+TOP_MASK = (1 << TOP_BITS) - 1
 
 # A row; the narrow one of totals ends before KIND.
 R_FN = 0

@@ -18,6 +18,7 @@ from kprof.analysis.replay.codes import (
     C_SLICES,
     C_SP,
     C_TASK,
+    C_TOP,
     C_WHEN,
     CALL,
     CHILD,
@@ -35,6 +36,7 @@ from kprof.analysis.replay.codes import (
     LIMIT,
     LOW,
     MARK,
+    MARKS,
     MODE,
     MOST_CONTEXTS,
     NARROW,
@@ -68,7 +70,7 @@ from kprof.analysis.replay.codes import (
     WIDE,
 )
 from kprof.analysis.replay.columns import Replay
-from kprof.analysis.replay.frames import close, close_lone, path_of
+from kprof.analysis.replay.frames import close, close_lone, note_top, path_of
 from kprof.analysis.replay.orphans import drop_ghosts, lift_ghosts
 
 
@@ -114,6 +116,7 @@ def new_context(r: Replay, now: int, task: int, detail: bool) -> int:
     contexts[slot + C_TASK] = task
     contexts[slot + C_SLICES] = 0
     contexts[slot + C_CUT] = NONE
+    contexts[slot + C_TOP] = NONE
     if task >= 0:
         r.tasks[task] = slot
     frames[base + FN] = MARK - 1
@@ -144,6 +147,8 @@ def park(r: Replay, now: int, place: int, m: int, detail: bool) -> int:
     contexts[slot + C_CHILD] = state[CHILD_SUM]
     contexts[slot + C_WHEN] = now
     contexts[slot + C_SLICES] += 1
+    if not state[MARKS]:
+        note_top(r, slot)
     return m
 
 

@@ -13,6 +13,7 @@ from kprof.analysis.replay.codes import (
     C_END,
     C_ID,
     C_SP,
+    C_TOP,
     C_WHEN,
     CALL,
     CHILD,
@@ -31,6 +32,7 @@ from kprof.analysis.replay.codes import (
     LOW,
     MARK,
     NARROW,
+    NONE,
     NUMBER,
     PART_CHILD,
     PART_PLACE,
@@ -57,6 +59,7 @@ from kprof.analysis.replay.codes import (
     RESUMED,
     ROLE_FAR,
     ROLE_IDLE,
+    ROLE_LONE,
     ROLE_USER,
     SIZE,
     SLICE_TIME,
@@ -64,6 +67,8 @@ from kprof.analysis.replay.codes import (
     SP,
     TIME,
     TOP,
+    TOP_BITS,
+    TOP_MASK,
     USER,
     WIDE,
 )
@@ -253,6 +258,24 @@ def close_lone(r: Replay, m: int, place: int, detail: bool) -> int:
     return m
 
 
+def note_top(r: Replay, slot: int) -> None:
+    """Keep what the top calls of a context are that does not run, to be compared quickly.
+
+    A switch function without an exit trigger does not count: no exit ends it.
+    """
+    contexts, frames = r.contexts, r.frames
+    base = contexts[slot + C_BASE]
+    sp = contexts[slot + C_SP]
+    if sp > base and r.role[frames[sp + FN] & (MARK - 1)] & ROLE_LONE:
+        sp -= FRAME
+    top = NONE
+    if sp >= base + 3 * FRAME:
+        second = frames[sp - FRAME + FN] & TOP_MASK
+        third = frames[sp - 2 * FRAME + FN] & TOP_MASK
+        top = frames[sp + FN] & TOP_MASK | second << TOP_BITS | third << 2 * TOP_BITS
+    contexts[slot + C_TOP] = top
+
+
 def close_suspended(r: Replay, slot: int, now: int, place: int, m: int, detail: bool) -> int:
     """End the call on top of a suspended context, whose exit came after the switch."""
     contexts, frames, rows = r.contexts, r.frames, r.rows
@@ -275,6 +298,7 @@ def close_suspended(r: Replay, slot: int, now: int, place: int, m: int, detail: 
     rows[m + R_FLAGS] = flags
     contexts[slot + C_CHILD] = frames[sp + CHILD] + elapsed
     contexts[slot + C_SP] = sp - FRAME
+    note_top(r, slot)
     if sp - FRAME == base:
         frames[base + TIME] += away
     if not detail:

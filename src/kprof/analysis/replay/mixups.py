@@ -22,7 +22,7 @@ from kprof.analysis.replay.codes import (
     TIME,
 )
 from kprof.analysis.replay.columns import Replay
-from kprof.analysis.replay.frames import function_at, path_of
+from kprof.analysis.replay.frames import function_at, note_top, path_of
 
 
 def unmix(r: Replay, count: int, exits: bool, ended: bool) -> int:
@@ -106,6 +106,8 @@ def _exchange(r: Replay, one: int, cut: int, two: int, split: int) -> bool:
     contexts[two + C_CHILD] = child
     contexts[one + C_SP] = a + above_b - FRAME
     contexts[two + C_SP] = b + above_a - FRAME
+    note_top(r, one)
+    note_top(r, two)
     if r.state[DETAIL]:
         for k in range(a, a + above_b, FRAME):
             frames[k + PATH] = path_of(r, frames[k - FRAME + PATH], function_at(r, k))

@@ -5,12 +5,13 @@ See `kprof.analysis.replay` for the rules.
 
 from __future__ import annotations
 
-from kprof.analysis.replay.candidates import cut_below, explains, explains_by_longjmp
+from kprof.analysis.replay.candidates import cut_below, explains, explains_by_longjmp, top_exits
 from kprof.analysis.replay.codes import (
     AMBIGUOUS,
     C_CUT,
     C_NEXT,
     C_SLICES,
+    C_TOP,
     CERTAIN,
     FIRST_LOOK,
     IN_TURN,
@@ -56,9 +57,13 @@ def choose(r: Replay, ops: Ints, i: int, stop: int, last: bool, first: int, skip
     likeliest = 0.0  # how well what was seen of `best` explains the calls at the base
     second = 0.0
     first_one = 0.0
+    wanted, mask = top_exits(r, count)
     slot = state[OLDEST]
     while slot >= 0:
-        hits = explains(r, slot, count, exits, ended)
+        top = contexts[slot + C_TOP]
+        hits = NONE
+        if top < 0 or (top ^ wanted) & mask == 0:
+            hits = explains(r, slot, count, exits, ended)
         if hits >= 0 and hits >= most:
             likely = likelihood(r, slot, count)
             if hits > most:
