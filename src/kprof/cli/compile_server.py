@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import resource
 import select
 import socket
 import sys
@@ -28,6 +29,7 @@ from kprof.cli.compile_client import receive, send, state
 
 IDLE_S = 30.0
 _MOST_COMPILATIONS = 500
+_MOST_KILOBYTES = 200_000  # of a worker; units of kernels leave theirs large
 _MOST_WORKERS = 64
 _MOST_DESCRIPTORS = 1 << 16
 _BUSY, _WAITING = b"+", b"-"
@@ -118,6 +120,8 @@ def work(listening: socket.socket, server: socket.socket, own: str) -> None:
         for number in (1, 2):
             os.dup2(null, number)  # nobody waits for the end of what the client's are
         os.chdir("/")
+        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _MOST_KILOBYTES:
+            return
         server.send(_WAITING)
 
 
