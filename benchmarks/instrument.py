@@ -186,15 +186,20 @@ def project_sources() -> list[tuple[Path, list[str], str]]:
 
 def source_mode(files: Sequence[tuple[Path, list[str], str]]) -> None:
     """A first and a second run over all files beside `gcc -O2 -c`; parsers of the same files."""
-    texts = [(str(path), path.read_bytes()) for path, _, _ in files]
-    lines = sum(data.count(b"\n") for _, data in texts)
+    lines = sum(path.read_bytes().count(b"\n") for path, _, _ in files)
     with tempfile.TemporaryDirectory() as scratch:
         database = [
             {"directory": folder, "arguments": ["gcc", *options], "file": str(path)}
             for path, options, folder in files
         ]
         Path(scratch, "db.json").write_text(json.dumps(database))
-        command = [sys.executable, "-m", "kprof", "instrument", *(path for path, _ in texts)]
+        command = [
+            sys.executable,
+            "-m",
+            "kprof",
+            "instrument",
+            *(str(path) for path, _, _ in files),
+        ]
         command += ["-o", f"{scratch}/out", "--names", f"{scratch}/k.names", "--target", "soft"]
         command += ["--compile-commands", f"{scratch}/db.json"]
         environment = {**os.environ, "KPROF_CACHE": f"{scratch}/cache"}
@@ -216,39 +221,45 @@ def source_mode(files: Sequence[tuple[Path, list[str], str]]) -> None:
     rate = lines / first
     print(f"  kprof: {lines / first:,.0f} lines/s, {lines / second:,.0f} the second time")
     for name, peer in (("tree-sitter", tree_sitter), ("libclang", libclang)):
-        found = peer(texts)
+        found = peer(files)
         if found is None:
             print(f"  {name}: not installed (pip install 'kprof[bench]')")
             continue
         took, bad = found
         print(
             f"  {name}: {lines / took:,.0f} lines/s, parse alone, errors in {bad} of "
-            f"{len(texts)} files; kprof is {rate * took / lines:.2f} times as fast"
+            f"{len(files)} files; kprof is {rate * took / lines:.2f} times as fast"
         )
 
 
-def tree_sitter(texts: Sequence[tuple[str, bytes]]) -> tuple[float, int] | None:
-    """Time to parse these texts, and in how many there were errors."""
+def tree_sitter(files: Sequence[tuple[Path, list[str], str]]) -> tuple[float, int] | None:
+    """Time to parse the text of these files, and in how many there were errors."""
     try:
         import tree_sitter
         import tree_sitter_c
     except ImportError:
         return None
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_c.language()))
-    took = seconds(lambda: [parser.parse(data) for _, data in texts], 3)
-    return took, sum(parser.parse(data).root_node.has_error for _, data in texts)
+    texts = [path.read_bytes() for path, _, _ in files]
+    took = seconds(lambda: [parser.parse(data) for data in texts], 3)
+    return took, sum(parser.parse(data).root_node.has_error for data in texts)
 
 
-def libclang(texts: Sequence[tuple[str, bytes]]) -> tuple[float, int] | None:
-    """Time to parse these files, and in how many there were errors."""
+def libclang(files: Sequence[tuple[Path, list[str], str]]) -> tuple[float, int] | None:
+    """Time to parse these files with all that they include, and in how many there were errors."""
     try:
         import clang.cindex
     except ImportError:
         return None
     index = clang.cindex.Index.create()
+    # Its package has no headers of the compiler's own (stddef.h).
+    own = subprocess.check_output(["gcc", "-print-file-name=include"], text=True).strip()
 
     def parse() -> list[object]:
-        return [index.parse(path, args=[f"-I{Path(path).parent}"]) for path, _ in texts]
+        return [
+            index.parse(str(path), [*options, f"-working-directory={folder}", "-isystem", own])
+            for path, options, folder in files
+        ]
 
     took = seconds(parse, 2)
     bad = sum(any(d.severity >= 3 for d in unit.diagnostics) for unit in parse())  # type: ignore[attr-defined]
