@@ -15,7 +15,7 @@ from kprof.analysis.saved import write_statistics
 from kprof.analysis.statistics import Statistics
 from kprof.capture import write_capture
 from kprof.cli.main import kprof_command
-from kprof.errors import CaptureError, UsageError
+from kprof.errors import UsageError
 from kprof.fleet.captures import captures_of
 from kprof.fleet.measure import Measured, Plan, Unread, measure
 from kprof.fleet.pool import Joined, Rate, WorkerError, measure_all
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_named_and_counted() -> None:
     assert f"2 of 80 captures could not be read:\n  {every[5]}\n  {every[70]}\n" in text
     assert "... and 38 more" in text
     strict = run("report", *every, "--strict", "-j", 2)
-    assert isinstance(strict.exception, CaptureError)
+    assert "ends after 777 bytes" in str(strict.exception)
     assert strict.stdout == ""
 
 
@@ -175,7 +175,7 @@ def _die(*_: object) -> Measured:
 
 
 def test_a_worker_that_dies(farm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kprof.fleet.pool.measure", _die)
+    monkeypatch.setattr("kprof.fleet.pool.attempt", _die)
     monkeypatch.setattr("kprof.fleet.pool._start_method", lambda: "fork")
     with pytest.raises(WorkerError, match="a worker process died"):
         measure_all(captures_of(["runs/**/*.kpd"]), Plan(), processes=2)

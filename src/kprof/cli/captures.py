@@ -10,7 +10,9 @@ from kprof.cli.output import say
 from kprof.errors import KprofError, UsageError
 
 if TYPE_CHECKING:
+    from kprof.cli.meter import Meter
     from kprof.fleet.measure import Measured, Unread
+    from kprof.fleet.pool import Tell
     from kprof.report.request import Request
 
 SHOWN = 10  # captures of which a sentence is printed
@@ -18,13 +20,14 @@ _APART = 8  # captures that are kept apart, a column each
 
 
 def fleet_choices() -> list[Choice]:
-    """``--strict`` and ``--jobs``."""
+    """``--strict``, ``--jobs`` and ``--on``."""
     import click
 
     return [
         Choice(["--strict"], is_flag=True, help="Stop at a capture that cannot be read."),
         Choice(["-j", "--jobs"], type=click.IntRange(1), metavar="N",
                help="Processes. [default: one for each core]"),
+        Choice(["--on"], metavar="dask://HOST:PORT", help="Measure on a cluster."),
     ]  # fmt: skip
 
 
@@ -81,18 +84,16 @@ def load_many(
         options["record_order"],
         strict=bool(options["strict"]),
     )
-    if len(dumps) <= _APART:
+    if options["on"]:
+        from kprof.fleet.cluster import measure_on
+
+        with Meter() as meter:
+            found = [measure_on(options["on"], dumps, plan, tell=_shown(meter))]
+    elif len(dumps) <= _APART:
         found = [measure([dump], plan) for dump in dumps]
     else:
         with Meter() as meter:
-            found = [
-                measure_all(
-                    dumps,
-                    plan,
-                    processes=options["jobs"],
-                    tell=lambda done, total, note: meter.show("measuring", done, total, note),
-                )
-            ]
+            found = [measure_all(dumps, plan, processes=options["jobs"], tell=_shown(meter))]
     unread = tuple(one for part in found for one in part.unread)
     _say_all([notice for part in found for notice in part.notices], "notices")
     parts = [part for part in found if part.statistics is not None]
@@ -103,6 +104,10 @@ def load_many(
     if unread:
         say(f"{len(unread):,} of {len(dumps):,} captures could not be read and are left out")
     return parts, unread
+
+
+def _shown(meter: Meter) -> Tell:
+    return lambda done, total, note: meter.show("measuring", done, total, note)
 
 
 def _say_all(sentences: Sequence[str], what: str) -> None:

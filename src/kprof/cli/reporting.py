@@ -34,7 +34,7 @@ def run_report(report: Report, subject: tuple[str, ...], options: dict[str, Any]
         style = style_for(options["color"], output, marks=marks, paged=report.paged)
         request = replace(request, style=style)
     dumps = options["dumps"] = meant(options["dumps"])
-    several = len(dumps) > 1 or is_saved(dumps[0])
+    several = len(dumps) > 1 or is_saved(dumps[0]) or "://" in dumps[0] or bool(options["on"])
     _check_form(report, options, several=several)
     _check_outputs(options)
     if several:

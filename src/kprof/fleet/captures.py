@@ -5,6 +5,7 @@
 ``runs/*.kpd``  what the pattern matches, in the order of the names; ``**`` goes through folders
 ``runs/``       the capture files (KPD) in the folder and below; raw images have no mark by which
                 they could be told from other files, and need a pattern
+``s3://...``    a URL of a store (`kprof.fleet.stores`), or a pattern of them
 ``@list``       a line each of the file ``list``: names, patterns, folders; ``#`` begins a comment
 ==============  ================================================================================
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from kprof.capture.sniff import MAGIC
 from kprof.errors import UsageError
 from kprof.files import no_text, read_bytes
+from kprof.fleet.stores import expand, is_url
 
 _WILD = "*?["
 
@@ -38,7 +40,10 @@ def captures_of(given: Iterable[str]) -> list[str]:
 
 
 def _captures(one: str) -> Iterable[str]:
-    if one == "-" or "://" in one or Path(one).is_file():
+    if is_url(one):
+        wild = any(sign in one for sign in _WILD)
+        return _some(expand(one), f"{one}: matches nothing") if wild else [one]
+    if one == "-" or Path(one).is_file():
         return [one]
     if one.startswith("@"):
         return _listed(one[1:])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kprof.analysis.saved import read_statistics
@@ -15,12 +15,22 @@ from kprof.analysis.statistics import Statistics, merge_statistics
 from kprof.capture.match import names_mismatch
 from kprof.capture.open import open_capture
 from kprof.errors import KprofError, UsageError
+from kprof.fleet.stores import is_url, local_copy
 from kprof.names import NameFile, find_names, read_names
 from kprof.names.calls import CallKnowledge, read_calls
 from kprof.report.choose import statistics_of
 from kprof.report.request import Request
 
 SAVED = ".json"  # the ending of saved statistics
+
+
+@dataclass(frozen=True)
+class Held:
+    """A name file as it was read, where it is from, and its call knowledge."""
+
+    names: NameFile
+    source: str
+    known: CallKnowledge | None
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,8 @@ class Plan:
         Take the compiled replay; None: where it pays for a capture.
     strict
         Raise at the first capture that cannot be read.
+    held
+        The name file itself, for workers that cannot read it (`hold_names`).
     """
 
     request: Request = field(default_factory=Request)
@@ -48,6 +60,7 @@ class Plan:
     record_order: str | None = None
     fast: bool | None = None
     strict: bool = False
+    held: Held | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,38 @@ class Measured:
     statistics: Statistics | None = None
     unread: tuple[Unread, ...] = ()
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error as a value: not every exception can go from one process to another."""
+
+    why: str
+    code: int
+
+    @classmethod
+    def of(cls, error: KprofError) -> Failed:
+        """Of an error."""
+        return cls(str(error), error.exit_code)
+
+    def error(self) -> KprofError:
+        """The error, to be raised."""
+        found = KprofError(self.why)
+        found.exit_code = self.code
+        return found
+
+
+def attempt(captures: Sequence[str], plan: Plan) -> Measured | Failed:
+    """`measure`, with its errors as a value."""
+    try:
+        return measure(captures, plan)
+    except KprofError as error:
+        return Failed.of(error)
+
+
+def hold_names(plan: Plan) -> Plan:
+    """The plan with the name file itself, where one was given."""
+    return replace(plan, held=_names(plan.names)) if plan.names else plan
 
 
 def measure(captures: Sequence[str], plan: Plan) -> Measured:
@@ -130,32 +175,34 @@ def measure_one(capture: str, plan: Plan, notices: list[str]) -> Statistics:
     ------
     KprofError
     """
-    request = plan.request
     if capture.endswith(SAVED):
         return read_statistics(Path(capture))
-    given = _names(plan.names) if plan.names else None
+    if is_url(capture):
+        with local_copy(capture) as copy:
+            return _measure_file(str(copy), capture, plan, notices)
+    return _measure_file(capture, capture, plan, notices)
+
+
+def _measure_file(path: str, capture: str, plan: Plan, notices: list[str]) -> Statistics:
+    """The statistics of the file `path`, which is a copy of `capture`, or itself."""
+    given = plan.held or (_names(plan.names) if plan.names else None)
     opened = open_capture(
-        capture,
+        path,
         valid=plan.valid,
         previous=plan.previous,
         record_order=plan.record_order,
         names=given.names if given else None,
     )
-    notices += opened.info.warnings
-    held = given or _beside(capture, opened.info.names_sha256)
+    if path != capture:
+        opened = replace(opened, info=replace(opened.info, source=capture))
+    notices += (said.replace(path, capture) for said in opened.info.warnings)
+    held = given or _beside(path, opened.info.names_sha256)
     if said := names_mismatch(opened, held.names, held.source):
         notices.append(said)
-    return statistics_of(opened, held.names, request, known=held.known, fast=plan.fast)
+    return statistics_of(opened, held.names, plan.request, known=held.known, fast=plan.fast)
 
 
-@dataclass(frozen=True)
-class _Held:
-    names: NameFile
-    source: str
-    known: CallKnowledge | None
-
-
-def _beside(capture: str, digest: bytes | None) -> _Held:
+def _beside(capture: str, digest: bytes | None) -> Held:
     path = Path("." if capture == "-" else capture)
     found = find_names(path, digest, among=_name_files(path.parent, _changed(path.parent)))
     if found is None:
@@ -166,7 +213,7 @@ def _beside(capture: str, digest: bytes | None) -> _Held:
     return _names(found)
 
 
-def _names(path: Path | str) -> _Held:
+def _names(path: Path | str) -> Held:
     return _read_names(str(path), _changed(path))
 
 
@@ -189,5 +236,5 @@ def _name_files(folder: Path, _: tuple[int, int]) -> tuple[Path, ...]:
 
 
 @functools.lru_cache(maxsize=64)
-def _read_names(path: str, _: tuple[int, int]) -> _Held:
-    return _Held(read_names(Path(path)), path, read_calls(path))
+def _read_names(path: str, _: tuple[int, int]) -> Held:
+    return Held(read_names(Path(path)), path, read_calls(path))

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from kprof.analysis.replay.compiled import pays
 from kprof.errors import KprofError
-from kprof.fleet.measure import Measured, Plan, measure, merge
+from kprof.fleet.measure import Failed, Measured, Plan, attempt, measure, merge
 
 CHUNK = 32
 _WORTH = 64  # captures for which a second process is started
@@ -82,17 +82,20 @@ def _over_processes(
     context = multiprocessing.get_context(_start_method())
     executor = ProcessPoolExecutor(processes, mp_context=context, initializer=_deaf)
     joined = Joined()
-    waiting: dict[Future[Measured], int] = {}
+    waiting: dict[Future[Measured | Failed], int] = {}
     following = iter(enumerate(chunks))
     try:
         while True:
             while len(waiting) < _AHEAD * processes and (more := next(following, None)):
-                waiting[executor.submit(measure, more[1], plan)] = more[0]
+                waiting[executor.submit(attempt, more[1], plan)] = more[0]
             if not waiting:
                 break
             for done in wait(waiting, return_when=FIRST_COMPLETED).done:
                 number = waiting.pop(done)
-                joined.add(number, done.result())
+                found = done.result()
+                if isinstance(found, Failed):
+                    raise found.error()
+                joined.add(number, found)
                 rate.add(len(chunks[number]))
     except BrokenProcessPool as error:
         raise WorkerError(

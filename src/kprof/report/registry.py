@@ -148,6 +148,7 @@ _ALL = (
                    kind="flag"),
             Option("jobs", ("-j", "--jobs"), "N",
                    "Processes for many captures. [default: one for each core]", kind="count"),
+            Option("on", ("--on",), "dask://HOST:PORT", "Measure many captures on a cluster."),
         ),
         several=True,
     ),
