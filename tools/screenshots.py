@@ -71,6 +71,11 @@ def pages(work: Path) -> None:
         page.run("document.activeElement.blur(); scrollTo(0, 0)")
         settle(page)
         shoot(driver, "page", "#top", 1410)
+        page.keys("#timeline", "-", "-", "-", "[", "]")
+        page.run("document.activeElement.blur(); scrollTo(0, 0)")
+        settle(page)
+        shoot(driver, "range", "#timeline-section", 1180)
+        page.keys("#timeline", "\ue00c", "\ue00c", "\ue00c")
         page.run("document.getElementById('theme-button').click()")
         page.run("document.getElementById('flame-section').scrollIntoView()")
         settle(page)
@@ -148,13 +153,12 @@ def terminal(work: Path) -> list[Path]:
 
 
 async def browse(kernel: Path, target: Path) -> None:
-    from kprof.analysis import summarise, timeline
     from kprof.capture import open_capture
     from kprof.names import read_names
     from kprof.tui.app import Browser
+    from kprof.tui.reading import Reading
 
-    capture, names = open_capture(kernel), read_names(NAMES)
-    app = Browser(timeline(capture, names), summarise(capture, names), {})
+    app = Browser(Reading(open_capture(kernel), read_names(NAMES)), {})
     async with app.run_test(size=(92, 26)) as pilot:
         await pilot.press("j", "w", "z")
         await pilot.pause()
@@ -171,7 +175,8 @@ def main() -> None:
             return
         kprof("sim", KERNEL / "kernel.elf", "--names", NAMES, "--dump", work / "dump.kpd")
         kprof("sim", KERNEL / "loan.elf", "--names", NAMES, "--dump", work / "after.kpd")
-        perfetto(work)
+        if sys.argv[1:] != ["page"]:
+            perfetto(work)
         if sys.argv[1:] == ["perfetto"]:
             return
         pages(work)

@@ -78,7 +78,7 @@ function drawLane(view, lane, top) {
   g.rect(gutter, top, view.right - gutter, lane.height);
   g.clip();
   const dim = marked.layer !== null;
-  if (dim) g.globalAlpha = 0.22;
+  if (dim) g.globalAlpha = 0.35;
   drawLaneRows(view, everyCall, lane, top, !dim);
   g.globalAlpha = 1;
   if (dim) drawLaneRows(view, marked.layer, lane, top, true);

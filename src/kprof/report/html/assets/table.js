@@ -26,7 +26,7 @@ function scaleColumns() {
     column.unit = scale.unit;
   }
 }
-const LEAST_WIDTH = 46, NAME_WIDTH = 150, MOST_NAME = 380;
+const LEAST_WIDTH = 46, NAME_WIDTH = 120, MOST_NAME = 380;
 
 function setUpTable() {
   if (D.before) {
@@ -64,8 +64,8 @@ function drawHead() {
   let fixed = 0;
   for (const [key, label, , text, title] of tableColumns) {
     const column = tableColumns.find(([other]) => other === key);
-    const most = text ? figures.reduce((most_, f) => Math.max(most_, text(f).length), label.length + 3) : 0;
-    const width = text ? Math.max(LEAST_WIDTH, 15 + 7.5 * most) : names;
+    const most = text ? figures.reduce((most_, f) => Math.max(most_, text(f).length), label.length + 2) : 0;
+    const width = text ? Math.max(LEAST_WIDTH, 13 + 7.2 * most) : names;
     fixed += width;
     head.append(make("th", { "data-key": key, scope: "col", style: `width:${width}px` },
       make("button", { type: "button", title: title + (column.unit ? `, ${column.unit}` : ""), onclick: () => sortTable(key) },
