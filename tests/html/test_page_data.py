@@ -18,7 +18,9 @@ from tests.html.pages import page_columns, page_data
 
 from kprof.analysis import summarise, timeline
 from kprof.analysis.calls import Timeline
-from kprof.analysis.replay.codes import MARK_IN, MARK_INLINE
+from kprof.analysis.overview import call_table
+from kprof.analysis.replay.codes import LOST, MARK_IN, MARK_INLINE
+from kprof.analysis.stream import Stream
 from kprof.capture import Capture
 from kprof.names import NameFile, parse_names
 from kprof.report.choose import filter_of
@@ -27,6 +29,7 @@ from kprof.report.html.build import html_parts
 from kprof.report.html.columns import ColumnWriter
 from kprof.report.html.lanes import MAX_LEVEL
 from kprof.report.request import Request
+from kprof.report.shown import shown
 
 STYLES = ("pair", "early", "swtch")
 
@@ -102,37 +105,56 @@ def kernel_of(style: str, seed: int) -> tuple[Capture, NameFile]:
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("style", [*STYLES, "marks"])
 def test_the_calls_in_the_page_are_those_of_the_timeline(style: str, choice: str) -> None:
-    request = Request(**CHOICES[choice])
-    for seed in (1,):
-        capture, names = kernel_of(style, seed)
+    the_page_has_the_calls(*kernel_of(style, 1), Request(**CHOICES[choice]))
+
+
+@pytest.mark.parametrize("seed", [45, 52, 1258, 1266, 2314])
+def test_orphans_that_do_not_come_are_no_calls(seed: int) -> None:
+    """Random events, in which the exits that a look ahead saw come elsewhere."""
+    names = parse_names("a/1024\nb/1026\nsw/1030!\nt/1032@4\n")
+    random = np.random.default_rng(seed)
+    tags = [random.integers(1024, 1036, 80).tolist() for _ in range(3)][-1]
+    capture = Capture.from_events(list(range(0, 240, 3)), tags)
+    assert any((rows.flags & LOST).any() for rows in Stream(capture, names).rows())
+    for request in (Request(), Request(hide=("^b$",)), Request(least="9us")):
+        the_page_has_the_calls(capture, names, request)
+        table = call_table(shown(capture, names, None, request).found)
         line = timeline(capture, names)
-        keep = mask(filter_of(line.info, request), line)
-        calls = line.calls.select(keep)
-        found = page_columns("".join(html_parts(capture, names, request=request)))
-        expected = {
-            "function": calls.function,
-            "event": calls.entry_event,
-            "exit": calls.exit,
-            "wall": calls.wall,
-            "away": calls.wall - calls.elapsed,
-            "inside": calls.elapsed - calls.net,
-            "level": calls.depth,
-            "context": calls.context,
-            "flags": calls.flags,
-        }
-        for name, column in expected.items():
-            assert found[name] == column.tolist(), (name, seed)
-        assert nested(found) == calls.parent.tolist()
-        marks = line.marks
-        stays = (marks.kind == MARK_INLINE) & kept_marks(line, keep)
-        assert found["markTime"] == marks.time[stays].tolist()
-        assert found["markSince"] == marks.since[stays].tolist()
-        number = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
-        assert found["markParent"] == (number[marks.parent[stays]] + 1).tolist()
-        switch = marks.kind != MARK_INLINE
-        assert found["sliceStart"] == [0, *marks.time[switch].tolist()]
-        runs = np.where(marks.kind == MARK_IN, marks.context, 0)[switch]
-        assert found["sliceContext"][1:] == runs.tolist()
+        calls = line.calls.select(mask(filter_of(line.info, request), line))
+        assert table.parent.tolist() == calls.parent.tolist()
+        assert table.entry.tolist() == calls.entry.tolist()
+        assert table.function.tolist() == calls.function.tolist()
+
+
+def the_page_has_the_calls(capture: Capture, names: NameFile, request: Request) -> None:
+    line = timeline(capture, names)
+    keep = mask(filter_of(line.info, request), line)
+    calls = line.calls.select(keep)
+    found = page_columns("".join(html_parts(capture, names, request=request)))
+    expected = {
+        "function": calls.function,
+        "event": calls.entry_event,
+        "exit": calls.exit,
+        "wall": calls.wall,
+        "away": calls.wall - calls.elapsed,
+        "inside": calls.elapsed - calls.net,
+        "level": calls.depth,
+        "context": calls.context,
+        "flags": calls.flags,
+    }
+    for name, column in expected.items():
+        assert found[name] == column.tolist(), name
+    assert nested(found) == calls.parent.tolist()
+    marks = line.marks
+    stays = (marks.kind == MARK_INLINE) & kept_marks(line, keep)
+    assert found["markTime"] == marks.time[stays].tolist()
+    assert found["markSince"] == marks.since[stays].tolist()
+    number = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
+    assert found["markParent"] == (number[marks.parent[stays]] + 1).tolist()
+    switch = marks.kind != MARK_INLINE
+    assert found["sliceStart"] == [0, *marks.time[switch].tolist()]
+    runs = np.where(marks.kind == MARK_IN, marks.context, 0)[switch]
+    assert found["sliceContext"][1:] == runs.tolist()
 
 
 @pytest.mark.parametrize("style", STYLES)
