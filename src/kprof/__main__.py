@@ -20,7 +20,7 @@ def main() -> None:
     """Run the command line; the process exits with the code that says how it went."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _leave)
-    if sys.argv[1:2] == ["cc"] and "-c" in sys.argv:
+    if sys.argv[1:2] == ["cc"] and "-c" in sys.argv and hasattr(os, "fork"):
         from kprof.cli.compile_client import compile_at_server
 
         compile_at_server(sys.argv[1:])

@@ -3,21 +3,21 @@
 Every output of kprof goes through `writing`: a temporary beside the target, flushed to the disk,
 then renamed over it, and the folder flushed. Whatever fails or dies when, the name stands for the
 old file or for the complete new one. A killed process leaves its temporary, ``.NAME.*.tmp``: a
-writer locks its own (flock), and the next writer of that name removes those that nobody locks.
-A special file (a pipe, a terminal) and the standard output are written in place.
+writer locks its own, and the next writer of that name removes those that nobody locks. A special
+file (a pipe, a terminal) and the standard output are written in place.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from kprof import locks
 from kprof.errors import FileAccessError, KprofError, UsageError
 
 
@@ -313,11 +313,13 @@ def _temporary(target: Path, *, folder: bool = False) -> Iterator[Path]:
     while True:
         temporary = _make(target, folder)
         try:
-            lock = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+            lock = os.open(temporary, os.O_RDONLY | locks.FLAGS) if locks.RENAMES else None
         except FileNotFoundError:  # swept by another writer before it was locked
             continue
+        if lock is None:
+            break
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            locks.lock(lock)
         if is_at(lock, temporary):
             break
         os.close(lock)
@@ -325,7 +327,8 @@ def _temporary(target: Path, *, folder: bool = False) -> Iterator[Path]:
         yield temporary
     finally:
         _remove(temporary)
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def _make(target: Path, folder: bool) -> Path:
@@ -339,7 +342,12 @@ def _make(target: Path, folder: bool) -> Path:
 
 
 def _sweep(target: Path) -> None:
-    """Remove the temporaries of writers of `target` that were killed: nobody locks those."""
+    """Remove the temporaries of writers of `target` that were killed: nobody locks those.
+
+    Where an open file cannot be renamed no temporary is locked, and each stays.
+    """
+    if not locks.RENAMES:
+        return
     with contextlib.suppress(OSError):
         for name in os.listdir(target.parent):  # noqa: PTH208 - a glob takes the name as a pattern
             if name.startswith(_prefix(target)) and name.endswith(".tmp"):
@@ -348,9 +356,9 @@ def _sweep(target: Path) -> None:
 
 def _remove_if_stale(temporary: Path) -> None:
     with contextlib.suppress(OSError):
-        lock = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        lock = os.open(temporary, os.O_RDONLY | locks.FLAGS | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(lock, wait=False)
             if is_at(lock, temporary):
                 _remove(temporary)
         finally:

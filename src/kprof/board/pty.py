@@ -16,6 +16,16 @@ from kprof.errors import BoardError
 KEPT_BYTES = 1 << 20
 
 
+def has_ptys() -> bool:
+    """Has this system pseudo-terminals?"""
+    try:
+        import termios  # noqa: F401
+        import tty  # noqa: F401
+    except ImportError:
+        return False
+    return hasattr(os, "openpty")
+
+
 class Pty:
     """A raw pseudo-terminal.
 

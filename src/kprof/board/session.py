@@ -21,6 +21,7 @@ from kprof.board.board import Board
 from kprof.board.moments import DAY_S, Moment
 from kprof.board.profiler import CAPACITY, CLOCK_HZ, MOST_CAPACITY, Switch
 from kprof.board.pty import Pty
+from kprof.board.tcp_line import TcpLine
 from kprof.capture.model import Capture, CaptureInfo
 from kprof.capture.records import RECORD_BYTES
 from kprof.errors import BoardError, UsageError
@@ -105,7 +106,7 @@ class Session:
         self,
         board: Board,
         *,
-        line: Pty | None = None,
+        line: Pty | TcpLine | None = None,
         console: Callable[[bytes], None] | None = None,
         progress: Callable[[Session], None] | None = None,
     ) -> None:
@@ -122,7 +123,7 @@ class Session:
         self._clocks = 0
         self._host_s = 0.0
 
-    def connect(self, line: Pty) -> None:
+    def connect(self, line: Pty | TcpLine) -> None:
         """Connect the upload line."""
         self._line = line
 

@@ -19,8 +19,8 @@ from kprof.board import minikernel
 from kprof.board.cpu import find_musashi
 from kprof.board.elf import load_kernel
 from kprof.board.md20 import HZ, MD20
-from kprof.board.pty import Pty
 from kprof.board.session import Plan, Session
+from kprof.board.tcp_line import open_line
 from kprof.board.traffic import data_stream
 from kprof.capture.open import open_capture
 from kprof.cli.output import say
@@ -175,7 +175,7 @@ def _moved(names: str, folder: Path) -> str:
 
 def _upload(demo: Demo, session: Session) -> None:
     """Upload over a pseudo-terminal, the board in a thread of its own."""
-    line = Pty()
+    line = open_line()
     stop = threading.Event()
     failure: list[BaseException] = []
     session.connect(line)

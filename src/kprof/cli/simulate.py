@@ -22,6 +22,7 @@ from kprof.board.peer import TcpPeer
 from kprof.board.profiler import CAPACITY, Profiler
 from kprof.board.pty import Pty
 from kprof.board.session import UPLOAD_COMMAND, Plan, Session
+from kprof.board.tcp_line import TcpLine, open_line
 from kprof.board.traffic import data_stream
 from kprof.capture.model import Capture
 from kprof.cli.meter import Meter
@@ -311,14 +312,16 @@ def _interrupting(session: Session) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _line(link: str | None) -> Iterator[Pty]:
+def _line(link: str | None) -> Iterator[Pty | TcpLine]:
     place = Path(link or "")
     with contextlib.suppress(OSError):
         if place.is_symlink() and not place.exists():
             place.unlink()  # a sim that was killed left it; its line is gone
-    line = Pty()
+    line = open_line()
     try:
         if link is not None:
+            if isinstance(line, TcpLine):
+                raise UsageError(f"--link {link}: the line is {line.path}, which takes no link")
             try:
                 place.symlink_to(line.path)
             except FileExistsError as error:

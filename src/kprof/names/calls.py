@@ -204,8 +204,9 @@ def update_calls(names: Path | str, unit: str, facts: Iterable[FunctionFacts]) -
         if _updated(text, own, lines, str(path)) is None:
             return  # most compilations change nothing: no lock
     try:
-        with locked(path):
-            text = path.read_bytes().decode("utf-8", "surrogateescape")
+        with locked(path, replaced=True):
+            data = path.read_bytes() if path.exists() else b""
+            text = data.decode("utf-8", "surrogateescape")
             new = _updated(text, own, lines, str(path))
             if new is not None:
                 write_bytes(path, new.encode("utf-8", "surrogateescape"))

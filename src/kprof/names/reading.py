@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+from kprof import locks
 from kprof.errors import FileAccessError, NameFileError
 from kprof.files import explain, no_text
 from kprof.names.grammar import NameFile, parse_names
@@ -47,7 +47,7 @@ def read_shared(path: Path | str) -> bytes:
     try:
         with Path(path).open("rb") as stream:
             with contextlib.suppress(OSError):  # a file system without locks can still be read
-                fcntl.flock(stream, fcntl.LOCK_SH)
+                locks.lock(stream.fileno(), shared=True)
             return stream.read()
     except OSError as error:
         raise FileAccessError(explain(path, "read", error)) from error

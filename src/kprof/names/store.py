@@ -10,13 +10,13 @@ append. Locks are the operating system's: they need a file system that has them.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kprof import locks
 from kprof.errors import FileAccessError, NameFileError, UsageError
 from kprof.files import explain, is_at, no_text, write_bytes
 from kprof.names.grammar import (
@@ -311,20 +311,23 @@ def _is_that(entry: NameEntry, function: Function, source: str) -> bool:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[int]:
+def locked(path: Path, *, replaced: bool = False) -> Iterator[int]:
     """The file open for reading and appending, and locked; on the disk when the block has ended.
 
-    It is made where it is missing. The block may rename another file over it: who waits for the
-    lock then locks that one.
+    It is made where it is missing. With `replaced` the block may rename another file over it: who
+    waits for the lock then locks that one. Where an open file cannot be replaced, a file beside it
+    is locked instead.
     """
+    if replaced and not locks.RENAMES:
+        path = path.with_name(f".{path.name}.lock")
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | locks.FLAGS, 0o666)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            locks.lock(descriptor)
             if not is_at(descriptor, path):  # an editor put a new file there while this waited
                 continue
             yield descriptor
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            locks.unlock(descriptor)
             os.fsync(descriptor)
             return
         finally:
@@ -332,11 +335,10 @@ def locked(path: Path) -> Iterator[int]:
 
 
 def _read_all(descriptor: int) -> bytes:
+    os.lseek(descriptor, 0, os.SEEK_SET)
     parts = []
-    offset = 0
-    while part := os.pread(descriptor, 1 << 20, offset):
+    while part := os.read(descriptor, 1 << 20):
         parts.append(part)
-        offset += len(part)
     return b"".join(parts)
 
 

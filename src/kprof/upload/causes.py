@@ -156,13 +156,14 @@ def holders_of(path: str) -> list[tuple[int, str]]:
 
 def _permission_hint(path: str) -> str:
     import getpass
-    import grp
 
     try:
+        import grp
+
         status = Path(path).stat()
         group = grp.getgrgid(status.st_gid).gr_name
         user = getpass.getuser()
-    except (OSError, KeyError):
+    except (ImportError, OSError, KeyError):
         return "ask for access to it"
     if status.st_mode & stat.S_IRGRP and status.st_mode & stat.S_IWGRP and status.st_gid != 0:
         return f"its group is '{group}': sudo usermod -aG {group} {user}, then log out and in again"

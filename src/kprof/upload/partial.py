@@ -11,13 +11,13 @@ transfer can go on with is in ``OUT.part`` alone, as it came.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kprof import locks
 from kprof.errors import FileAccessError, KprofError, UsageError
 from kprof.files import explain, spare_existing, write_text
 from kprof.upload.failures import TransferError
@@ -55,9 +55,9 @@ class Partial:
         try:
             if self.fresh:
                 self._empty()
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
             while data:
-                done = os.pwrite(self._descriptor, data, offset)
-                offset, data = offset + done, data[done:]
+                data = data[os.write(self._descriptor, data) :]
         except OSError as error:
             raise FileAccessError(explain(self.path, "write", error)) from error
 
@@ -256,7 +256,7 @@ def _opened(out: Path, flags: int) -> int | None:
     """Open the part of `out`; None: it is not there."""
     path = _part(out)
     try:
-        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+        return os.open(path, flags | locks.FLAGS, 0o666)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -274,7 +274,7 @@ def _claim(out: Path, descriptor: int, *, begin: bool, resumable: bool) -> None:
     path = _part(out)
     held = UsageError(f"{path}: another upload is writing it now (wait for it)")
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.lock(descriptor, wait=False)
     except OSError as error:
         raise held from error
     status = os.fstat(descriptor)

@@ -1,27 +1,20 @@
 """Serial ports and pyserial's URLs as lines; the only importer of pyserial.
 
-A device is opened without becoming the controlling terminal, locked (flock, which keeps out other
-locking programs, and TIOCEXCL, which keeps out all but root), and given back as it was found: its
-settings, and whether closing it drops DTR. DTR and RTS stay as the system sets them when it opens
-the device (Linux raises both, before any program has a say), or are lowered at once. A URL
-(``socket://``, ``rfc2217://``, ``loop://``) is pyserial's own affair.
+A device of a POSIX system is locked and given back as it was found (`kprof.upload.device`). DTR and
+RTS stay as the system sets them when it opens the device (Linux raises both, before any program has
+a say), or are lowered at once. A URL (``socket://``, ``rfc2217://``, ``loop://``) is pyserial's own
+affair.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import os
-import struct
-import termios
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kprof.upload.causes import (
-    explain_busy,
-    explain_lock_file,
     explain_lost,
     explain_open,
     explain_readers,
@@ -30,8 +23,16 @@ from kprof.upload.causes import (
 )
 from kprof.upload.failures import NoAnswerError, PortError, TransferError
 
+try:
+    from kprof.upload import device as posix
+except ImportError:  # Windows: the system gives a port to one program, and keeps no settings
+    posix = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     import serial
+
+_LOST: tuple[type[Exception], ...] = (OSError, *((posix.Error,) if posix else ()))
+_NOT_OPENED: tuple[type[Exception], ...] = (ValueError, LookupError, TypeError, *_LOST)
 
 WRITE_TIMEOUT_S = 5.0
 _READ_S = 0.02
@@ -111,7 +112,7 @@ class Port:
             yield
         except serial.SerialTimeoutException as error:
             raise PortError(explain_stalled(self._name, WRITE_TIMEOUT_S)) from error
-        except (serial.SerialException, OSError, termios.error) as error:
+        except _LOST as error:  # serial.SerialException is an OSError
             raise PortError(explain_lost(self._name, str(error).lower())) from error
 
 
@@ -135,9 +136,13 @@ def open_port(name: str, baud: int, *, dtr: bool = True, rts: bool = True) -> It
         with _opened(name, baud, dtr=dtr, rts=rts) as device:
             yield Port(name, device)
         return
-    with _held(name, dtr=dtr, rts=rts) as lines, _opened(name, baud, **lines) as device:
-        with contextlib.suppress(OSError):
-            fcntl.ioctl(device.fileno(), termios.TIOCEXCL)
+    with contextlib.ExitStack() as stack:
+        lines = {"dtr": dtr, "rts": rts}
+        if posix:
+            lines = stack.enter_context(posix.held(name, **lines))
+        device = stack.enter_context(_opened(name, baud, **lines))
+        if posix:
+            stack.enter_context(posix.exclusive(device.fileno()))
         try:
             yield Port(name, device)
         except (NoAnswerError, TransferError) as error:
@@ -145,9 +150,6 @@ def open_port(name: str, baud: int, *, dtr: bool = True, rts: bool = True) -> It
             if readers:
                 raise type(error)(f"{error}; {readers}") from error
             raise
-        finally:
-            with contextlib.suppress(OSError):
-                fcntl.ioctl(device.fileno(), termios.TIOCNXCL)
 
 
 def _check_url(url: str) -> None:
@@ -179,7 +181,7 @@ def _opened(name: str, baud: int, *, dtr: bool, rts: bool) -> Iterator[Any]:
         )
         device.dtr, device.rts = dtr, rts  # what it sets when it opens
         device.open()
-    except (ValueError, OSError, LookupError, TypeError, termios.error) as error:
+    except _NOT_OPENED as error:
         if "://" in name:
             raise PortError(explain_url(name, error)) from error
         code = getattr(error, "errno", None) or 0
@@ -187,54 +189,8 @@ def _opened(name: str, baud: int, *, dtr: bool, rts: bool) -> Iterator[Any]:
     try:
         yield device
     finally:
-        with contextlib.suppress(OSError, serial.SerialException, termios.error):
+        with contextlib.suppress(*_LOST):
             device.close()
-
-
-@contextlib.contextmanager
-def _held(path: str, *, dtr: bool, rts: bool) -> Iterator[dict[str, bool]]:
-    """Hold a device locked, and give its settings back at the end; DTR and RTS as they now are."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-    except OSError as error:
-        message = explain_open(path, error.errno or 0, error.strerror or str(error))
-        raise PortError(message) from error
-    try:
-        lines = _modem_lines(descriptor, dtr=dtr, rts=rts)
-        try:
-            saved = termios.tcgetattr(descriptor)
-        except termios.error as error:
-            code = errno.ENOTTY if error.args[0] != errno.EIO else errno.EIO
-            raise PortError(explain_open(path, code, os.strerror(code))) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise PortError(explain_busy(path)) from error
-        locked = explain_lock_file(path)
-        if locked:
-            raise PortError(locked)
-        try:
-            yield lines
-        finally:
-            with contextlib.suppress(termios.error, OSError):
-                termios.tcsetattr(descriptor, termios.TCSANOW, saved)
-    finally:
-        os.close(descriptor)
-
-
-def _modem_lines(descriptor: int, *, dtr: bool, rts: bool) -> dict[str, bool]:
-    """Lower the lines that are to be low; how both are then."""
-    low = (0 if dtr else termios.TIOCM_DTR) | (0 if rts else termios.TIOCM_RTS)
-    try:
-        if low:
-            fcntl.ioctl(descriptor, termios.TIOCMBIC, struct.pack("i", low))
-        (bits,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCMGET, bytes(4)))
-    except OSError:  # a pseudo-terminal has none
-        return {"dtr": dtr, "rts": rts}
-    return {
-        "dtr": dtr and bool(bits & termios.TIOCM_DTR),
-        "rts": rts and bool(bits & termios.TIOCM_RTS),
-    }
 
 
 def _reason(error: Exception, code: int) -> str:

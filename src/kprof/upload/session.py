@@ -241,15 +241,16 @@ def interrupts_counted() -> Iterator[Callable[[], int]]:
         yield lambda: 0
         return
     numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        numbers.append(signal.SIGHUP)
+    hung_up = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hung_up is not None and signal.getsignal(hung_up) is not signal.SIG_IGN:
+        numbers.append(hung_up)
     before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield lambda: len(came)
     except InterruptedUploadError as error:
         if signal.SIGTERM in came:
             raise TerminatedUploadError(str(error)) from error
-        if signal.SIGHUP in came:
+        if hung_up in came:
             raise HungUpUploadError(str(error)) from error
         raise
     finally:
