@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kprof.analysis import timeline
-from kprof.analysis.graph import paths
+from kprof.analysis.paths import call_paths
+from kprof.analysis.stream import Stream
 from kprof.capture import open_capture
 from kprof.names import read_names
 
@@ -64,13 +64,15 @@ def _kprof(folder: Path) -> Counter[tuple[str, ...]]:
     subprocess.run(build, cwd=folder, check=True)
     environment = dict(os.environ) | {"KPROF_OUT": str(folder / "run.bin")}
     subprocess.run(["./soft"], cwd=folder, check=True, env=environment)
-    lines = timeline(open_capture(folder / "run.bin"), read_names(folder / "k.names"))
-    assert not lines.info.full
-    path, parents, functions = paths(lines.calls)
-    names: list[tuple[str, ...]] = []
-    for above, function in zip(parents, functions, strict=True):
-        names.append((*(names[above] if above >= 0 else ()), lines.functions[function].name))
-    return Counter(names[one] for one in path.tolist())
+    stream = Stream(open_capture(folder / "run.bin"), read_names(folder / "k.names"))
+    assert not stream.info.full
+    tree = call_paths(stream).merged()
+    return Counter(
+        {
+            tuple(stream.functions[function].name for function in tree.path(node)): int(calls)
+            for node, calls in enumerate(tree.calls)
+        }
+    )
 
 
 def test_the_same_calls_by_the_same_paths(tmp_path: Path) -> None:
