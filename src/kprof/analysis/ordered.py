@@ -110,7 +110,8 @@ class Ordered:
         self._stream = stream
         self._filters = also is not None or bool(chosen)
         ahead = copy.copy(stream)
-        self._ahead = Ahead(Window(ahead, Selection(ahead, chosen), also), kept)
+        again = Window(ahead, Selection(ahead, chosen), also, whole_rows=False)
+        self._ahead = Ahead(again, kept)
         self._window = Window(stream, self.selection, also)
         self._kept = kept
         self._depths = Carried()

@@ -39,7 +39,7 @@ from kprof.analysis.replay.columns import Rows
 from kprof.analysis.statistics import Ended, Gather, Statistics, of_stream
 from kprof.analysis.stream import Stream
 from kprof.capture.model import Capture, CaptureInfo
-from kprof.names import NameEntry, NameFile
+from kprof.names import NameFile
 from kprof.names.calls import CallKnowledge
 
 Column = NDArray[np.int64]
@@ -81,6 +81,8 @@ class Selection:
         The filter.
     calls, net
         What has been left out: calls, and their net time in ticks.
+    whole
+        The contexts of which every call stays; with a filter.
 
     Raises
     ------
@@ -96,25 +98,16 @@ class Selection:
         self._before = _Latest()  # of each context: calls that are open since before the range
         self._kept_paths = KeptPaths(stream, chosen)
         self._called = chosen.named(stream.functions, "-C", chosen.callers)
-        self._inlines = _Inlines()
+        self.whole = WholeContexts()
 
     @property
     def paths(self) -> tuple[Column, Column]:
         """The paths of kept calls, as `Stream.paths`."""
         return self._kept_paths.table if self.chosen else self._stream.paths
 
-    def inlines(self) -> dict[str, tuple[NameEntry, int]]:
-        """The inline triggers in kept calls, and how many; at the end.
-
-        What is outside all calls stays where every call of its context does.
-        """
-        counts = self._inlines.counts()
-        entries = self._stream.inlines
-        return {entries[i].name: (entries[i], n) for i, n in sorted(counts.items())}
-
     def keeps_all_of(self, context: int) -> bool:
         """Does every call of a context stay? At the end."""
-        return self._inlines.whole.of(context)
+        return self.whole.of(context)
 
     def finish(self) -> None:
         """Call at the end; raises UsageError where a task of the filter was not seen."""
@@ -142,7 +135,7 @@ class Selection:
         if chosen.callers:
             called = (kind == ENTER) & self._called[np.where(kind == ENTER, rows.fn, 0)]
             keep &= (self._below.upto(rows.context, called, rows.call) >= rows.call)[real]
-        self._inlines.add(rows, ended, keep)
+        self.whole.add(ended.context, keep)
         left = ended.net[~keep]
         self.calls += len(left)
         self.net += int(left.sum())
@@ -208,59 +201,60 @@ class WholeContexts:
         return context not in self._cut if context in self._seen else not self._cut
 
 
-def _distinct(values: Column) -> set[int]:
-    if not len(values):
-        return set()
-    first = int(values[0])
-    return {first} if (values == first).all() else set(np.unique(values).tolist())
+def _distinct(contexts: Column) -> set[int]:
+    return set(np.flatnonzero(np.bincount(contexts)).tolist())
 
 
 class _Inlines:
     """Inline triggers, held until the call that they stand in is known to be kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, triggers: int) -> None:
         self._held: dict[int, dict[int, int]] = {}  # by call: how many of each
         self._outside: dict[int, dict[int, int]] = {}  # by context
-        self._counts: dict[int, int] = {}
-        self.whole = WholeContexts()
+        self._counts = np.zeros(triggers, np.int64)
 
     def add(self, rows: Rows, ended: Rows, keep: Mask) -> None:
         """Count those of a block; `ended` are its calls that end."""
-        self.whole.add(ended.context, keep)
         marks = rows.select(rows.kind == MARK_INLINE)
-        if len(marks):
-            inside = marks.parent >= 0
-            where = np.where(inside, marks.parent, marks.context)
-            columns = np.stack([inside.astype(np.int64), where, marks.fn], axis=1)
-            found, counts = np.unique(columns, axis=0, return_counts=True)
-            for (is_in, place, name), n in zip(found.tolist(), counts.tolist(), strict=True):
-                into = (self._held if is_in else self._outside).setdefault(place, {})
-                into[name] = into.get(name, 0) + n
+        if len(marks) and len(ended):  # nearly all calls with one in it end in the same block
+            order = np.argsort(ended.call)
+            call = ended.call[order]
+            place = np.minimum(np.searchsorted(call, marks.parent), len(call) - 1)
+            here = call[place] == marks.parent
+            stays = marks.fn[here & keep[order[place]]]
+            self._counts += np.bincount(stays, minlength=len(self._counts))
+            marks = marks.select(~here)
+        for parent, context, name in zip(
+            marks.parent.tolist(), marks.context.tolist(), marks.fn.tolist(), strict=True
+        ):
+            self._hold(parent, context, name, 1)
         if not self._held:
             return
         lost = rows.select((rows.kind == LEAVE) & (rows.flags & LOST != 0))
-        for call, parent, context in zip(
+        for call_, parent, context in zip(
             lost.call.tolist(), lost.parent.tolist(), lost.context.tolist(), strict=True
         ):
-            held = self._held.pop(call, {})
-            held_by = self._held if parent >= 0 else self._outside
-            into = held_by.setdefault(parent if parent >= 0 else context, {}) if held else {}
-            for name, n in held.items():
-                into[name] = into.get(name, 0) + n
+            for name, n in self._held.pop(call_, {}).items():
+                self._hold(parent, context, name, n)
         mine = np.isin(ended.call, np.fromiter(self._held, np.int64, len(self._held)))
-        for call, stays in zip(ended.call[mine].tolist(), keep[mine].tolist(), strict=True):
-            held = self._held.pop(call, {})
-            for name, n in held.items() if stays else ():
-                self._counts[name] = self._counts.get(name, 0) + n
+        for call_, stays_ in zip(ended.call[mine].tolist(), keep[mine].tolist(), strict=True):
+            for name, n in self._held.pop(call_, {}).items():
+                self._counts[name] += n * stays_
 
-    def counts(self) -> dict[int, int]:
-        """By number of the trigger."""
-        counts = dict(self._counts)
+    def _hold(self, parent: int, context: int, name: int, count: int) -> None:
+        held = self._held if parent >= 0 else self._outside
+        into = held.setdefault(parent if parent >= 0 else context, {})
+        into[name] = into.get(name, 0) + count
+
+    def counts(self, whole: WholeContexts) -> list[int]:
+        """Of each trigger; what is outside all calls stays where every call of its context does."""
+        counts = self._counts.copy()
         for context, outside in self._outside.items():
-            if self.whole.of(context):
+            if whole.of(context):
                 for name, n in outside.items():
-                    counts[name] = counts.get(name, 0) + n
-        return counts
+                    counts[name] += n
+        result: list[int] = counts.tolist()
+        return result
 
 
 def kept_paths(stream: Stream, selection: Selection) -> PathTree:
@@ -299,11 +293,14 @@ def filtered_statistics(
     stream = Stream(capture, names, trigger_cost=trigger_cost, known=known, fast=fast)
     selection = Selection(stream, chosen(stream.info))
     gather = Gather(stream.functions)
+    marks = _Inlines(len(stream.inlines))
     ended = {ORPHAN: 0, OPEN: 0, UNWOUND: 0}
     ran: set[int] = set()
     for rows in stream.rows():
         kept = selection.take(rows)
         gather.add(kept.rows)
+        if selection.chosen:
+            marks.add(rows, kept.ended, kept.keep)
         flags = kept.ended.flags
         for bit in ended if flags.any() else ():
             ended[bit] += int(np.count_nonzero(flags & bit))
@@ -315,7 +312,9 @@ def filtered_statistics(
         return found
     net = found.ledger.net
     ledger = found.ledger._replace(net=net - selection.net, left_out=selection.net)
-    return replace(found, ledger=ledger, inlines=selection.inlines())
+    counts = zip(stream.inlines, marks.counts(selection.whole), strict=True)
+    inlines = {entry.name: (entry, count) for entry, count in counts if count}
+    return replace(found, ledger=ledger, inlines=inlines)
 
 
 def distributions(stream: Stream, selection: Selection, function: int) -> tuple[Measure, Measure]:

@@ -26,20 +26,34 @@ HOLDS = 8  # calls or inline triggers inside
 
 
 class Window:
-    """The last blocks of a stream, and what is known of the calls that begin in them."""
+    """The last blocks of a stream, and what is known of the calls that begin in them.
+
+    Parameters
+    ----------
+    selection, also
+        What stays.
+    whole_rows
+        Keep the rows of the calls, for `take`; else there is only `drop`.
+    """
 
     def __init__(
-        self, stream: Stream, selection: Selection, also: Callable[[Rows], Mask] | None
+        self,
+        stream: Stream,
+        selection: Selection,
+        also: Callable[[Rows], Mask] | None,
+        *,
+        whole_rows: bool = True,
     ) -> None:
         self._stream, self._selection, self._also = stream, selection, also
         self._switching = switching(stream.functions)
         self._blocks: deque[tuple[int, int, Rows]] = deque()
         self._first = 0  # the first call that begins in the window
         self._last = 0  # the first that has not begun yet
-        self._table = np.empty((1 << 12, WIDE), np.int64)  # by call, modulo its length
+        self._width = WIDE if whole_rows else 0
+        self._table = np.empty((1 << 12, self._width), np.int64)  # by call, modulo its length
         self._info = np.zeros(1 << 12, np.uint8)
         self._before: dict[int, int] = {}  # open calls from before the window, and what is known
-        self.whole = WholeContexts()
+        self.whole = selection.whole if also is None else WholeContexts()
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -83,7 +97,7 @@ class Window:
         ended, keep = self._selection.take(rows)[:2]
         if self._also is not None:
             keep = keep & self._also(ended)
-        self.whole.add(ended.context, keep)
+            self.whole.add(ended.context, keep)
         lost = rows.select((kind == LEAVE) & (rows.flags & LOST != 0))
         if len(lost):
             ended = Rows(np.concatenate([ended.table, lost.table]))
@@ -107,7 +121,7 @@ class Window:
         numbers = np.arange(self._first, self._last)
         old = numbers & self._mask
         size = 1 << wanted.bit_length()
-        table, info = np.empty((size, WIDE), np.int64), np.zeros(size, np.uint8)
+        table, info = np.empty((size, self._width), np.int64), np.zeros(size, np.uint8)
         new = numbers & (size - 1)
         table[new], info[new] = self._table[old], self._info[old]
         self._table, self._info = table, info
@@ -129,7 +143,8 @@ class Window:
         state = state & HOLDS | KNOWN
         state[keep] |= KEEP
         state[hidden] |= HIDDEN
-        self._table[place[here]] = ended.table if here.all() else ended.table[here]
+        if self._width:
+            self._table[place[here]] = ended.table if here.all() else ended.table[here]
         self._info[place[here]] = state[here]
         inside = ended.parent
         if hidden.any() or (flags & LOST).any():

@@ -17,7 +17,7 @@ from kprof.analysis.replay.columns import Replay, Rows
 from kprof.analysis.replay.survey import Survey
 
 _FRAMES = 1 << 12  # frames at the start
-_PART = 1 << 16  # events whose rows are there at a time
+_PART = 1 << 15  # events whose rows are there at a time: 4 MB of wide ones
 _KNOWN_CALLS = 1 << 15  # what is remembered of who called whom
 _WIDE, _NARROW = codes.WIDE, codes.NARROW
 
