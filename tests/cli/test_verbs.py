@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
-from tests.cli.test_main import verbs
+from tests.cli.test_main import KPROF, verbs
 from tests.report.test_report_command import EVENTS, NAMES
 
 from kprof.capture import Capture, write_capture
@@ -96,6 +97,18 @@ def test_a_mistyped_or_foreign_verb_gets_the_right_one(typed: str, meant: str) -
     said = invoke(typed, "x.bin")
     assert said.exit_code == 2
     assert f"No such command '{typed}'. Did you mean 'kprof {meant}'?" in said.output
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("trace k.kpd -D 3", "--depth"), ("convert k.kpd -f -o x", "--force")],
+)
+def test_a_letter_that_means_something_else_elsewhere_gets_the_option(
+    typed: str, meant: str
+) -> None:
+    done = subprocess.run([*KPROF, *typed.split()], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"Did you mean '{meant}'?" in done.stderr
 
 
 def test_a_verb_like_no_other_gets_no_guess() -> None:

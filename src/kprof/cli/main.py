@@ -137,6 +137,21 @@ def kprof_command() -> None:
     """
 
 
+# Letters of other tools, and of kprof once.
+_LETTERS = {"-D": "--depth", "-f": "--force", "--base": "--start-baud", "--budget": "--overhead"}
+
+
+def _with_hint(error: click.ClickException) -> click.ClickException:
+    """The error, with the option that was meant where it is known."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error
+    meant = _LETTERS.get(error.option_name, "")
+    if not any(meant in param.opts for param in error.ctx.command.params):
+        return error
+    said = f"No such option '{error.option_name}'. Did you mean '{meant}'?"
+    return click.UsageError(said, error.ctx)
+
+
 def _terminate(signum: int, frame: object) -> None:  # noqa: ARG001
     """SIGTERM ends a verb as an exception does: what it has begun is put in order."""
     raise SystemExit(128 + signum)
@@ -164,7 +179,7 @@ def main(running: object = None) -> None:
         gc.freeze()  # else the interpreter looks at every object once more before it ends
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
-        error.show()
+        _with_hint(error).show()
         sys.exit(error.exit_code)
     except KprofError as error:
         with contextlib.suppress(OSError):  # the terminal may be gone
