@@ -78,7 +78,9 @@ def _against_gcc(units: list[Unit], tmp_path: Path) -> tuple[list[str], int]:
         command += [unit.compiler, *unit.options, "-w", "-O0", "-c", unit.source]
         run([*command, "-o", str(folder / "unit.o")], unit.cwd, dict(os.environ))
         known = read_calls(folder / "k.names")
-        assert known is not None
+        if known is None:
+            assert not graph.places, unit.source  # a unit without functions has none
+            continue
         facts = {name.rpartition(":")[2]: fact for name, fact in known.functions.items()}
         for name, line in graph.places.items():
             if name in facts and facts[name].line != line:
