@@ -70,7 +70,7 @@ def main() -> None:
             seconds([sigrok, "-i", str(folder / "run.sr"), "-O", option, "-o", target])
         for form in ("sr", "vcd", "csv"):
             path = folder / f"run.{form}"
-            ours = [kprof, "import", str(path), "-f", "-o", str(folder / "out.kpd")]
+            ours = [kprof, "import", str(path), "--force", "-o", str(folder / "out.kpd")]
             theirs = [sigrok, "-i", str(path), "-O", "binary", "-o", str(folder / "out.bin")]
             if form == "csv":
                 theirs[1:1] = ["-I", "csv:column_formats=t,17l"]
