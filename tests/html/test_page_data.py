@@ -23,13 +23,14 @@ from kprof.analysis.replay.codes import LOST, MARK_IN, MARK_INLINE
 from kprof.analysis.stream import Stream
 from kprof.capture import Capture
 from kprof.names import NameFile, parse_names
-from kprof.report.choose import filter_of
+from kprof.report.choose import filter_of, report_parts
 from kprof.report.html import page
 from kprof.report.html.build import html_parts
 from kprof.report.html.columns import ColumnWriter
 from kprof.report.html.lanes import MAX_LEVEL
 from kprof.report.request import Request
 from kprof.report.shown import shown
+from kprof.tui.reading import Reading
 
 STYLES = ("pair", "early", "swtch")
 
@@ -307,3 +308,34 @@ def test_the_size_of_a_page_stays_within_the_bound() -> None:
     empty = sum(map(len, html_parts(Capture.from_events([], []), names)))
     tree_and_names = 20_000 * 14
     assert size - empty - tree_and_names < 16 * calls
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "cost": {"trigger_cost": "0.5us"},
+    "task": {"tasks": (1,)},
+    "cost and filters": {"trigger_cost": "0.5us", "least": "20us", "without": ("1$",)},
+    "range": {"span": "2ms~4ms"},
+    "interrupt": {"irqs": ("f1",)},
+}
+
+
+@pytest.mark.parametrize("choice", ASKED)
+def test_page_and_browser_have_the_figures_of_the_report(choice: str) -> None:
+    """With the same filters, trigger cost, tasks and interrupts."""
+    capture, names = kernel_of("pair", 3)
+    request = Request(**ASKED[choice], form="json")
+    rows = json.loads("".join(report_parts(capture, names, request)))["functions"]
+    expected = {r["name"]: [r["calls"], r["elapsed_us"], r["net_us"]] for r in rows}
+    data = data_of(html_parts(capture, names, request=request))
+    us = data["usPerTick"]
+    functions = [one["name"] for one in data["functions"]]
+    figures = {functions[n]: [c, e * us, net * us] for n, c, e, net, *_ in data["figures"]}
+    assert figures.keys() == expected.keys()
+    for name, row in expected.items():
+        assert figures[name] == pytest.approx(row, abs=0.001)
+    summary = Reading(capture, names, None, request).summary
+    assert {row.entry.name: row.calls for row in summary.functions} == {
+        name: calls for name, (calls, _, _) in expected.items()
+    }
+    marked = [one["name"] for one in data["functions"] if one["interrupt"]]
+    assert marked == (["f1"] if choice == "interrupt" else ["irq0", "irq1"])
