@@ -433,7 +433,10 @@ def test_a_vcd_whose_body_is_something_else(tmp_path: Path) -> None:
     words, _ = reads(5)
     write_vcd(tmp_path / "x.vcd", words)
     text = (tmp_path / "x.vcd").read_text()
-    for body, said in (("#99999 good\n", "'good' is not a value change"), ("#9x 0!\n", "no digit")):
+    for body, said in (
+        ("#99999 good\n", "'good' is not a value change"),
+        ("#9x 0!\n", "not a digit"),
+    ):
         (tmp_path / "x.vcd").write_text(text + body)
         with pytest.raises(CaptureError) as caught:
             import_recording([tmp_path / "x.vcd"], tmp_path / "out.kpd", ImportOptions())
