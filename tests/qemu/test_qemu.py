@@ -93,6 +93,16 @@ def test_another_shift_base_and_address_shift(tmp_path: Path) -> None:
     assert np.diff(times).tolist() == [2 * 8]
 
 
+def test_a_task_mark_s_tag_is_computed(tmp_path: Path) -> None:
+    body = "moveq #0,%d0\n1: tst.b (0x2000,%za0,%d0.l)\naddq.l #1,%d0\ncmp.l #4,%d0\nbne 1b"
+    program, names = guest(tmp_path, M68K, body), tmp_path / "kernel.names"
+    names.write_text("proc/8192@3\n")
+    record(Recording(M68K.command(program), read_names(names)), tmp_path / "out.kpd")
+    times, tags = events(tmp_path / "out.kpd")
+    assert tags == [0x2000, 0x2001, 0x2002]
+    assert np.diff(times).tolist() == [4 * NS] * 2
+
+
 FIB = """
 int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 int twice(int n) { return 2 * n; }

@@ -121,12 +121,14 @@ def test_a_longjmp_closes_from_the_deepest_up() -> None:
 def test_filters_say_what_they_leave_out(dump: Path) -> None:
     text = run("report", dump, "--trace", "-F", "^lanisr$", "-t", "100us")
     assert text.splitlines() == [
-        "0:000 005     -> lanisr (392 us, 395 total)",
-        "0:000 009         == RX (4 us)",
-        "0:000 010         == MGET (5 us)",
-        "0:000 400     <-",
+        "0:000 005 -> lanisr (392 us, 395 total)",
+        "0:000 009     == RX (4 us)",
+        "0:000 010     == MGET (5 us)",
+        "0:000 400 <-",
         "# left out by filters: 9 calls, 50 us net (5.25%)",
     ]
+    narrow = run("trace", dump, "-F", "^lanisr$", "-t", "100us", "--indent", "1")
+    assert narrow == text.replace("    ==", " ==")
     value = json.loads(run("report", dump, "-N", "lanisr", "--format", "json"))
     net = sum(row["net_us"] for row in value["functions"])
     rest = value["idle_us"] + value["unattributed_us"] + value["left_out_us"]

@@ -106,9 +106,10 @@ def test_the_compiled_text_is_the_simple_one(hz: int | Fraction) -> None:
     table[3] = np.where(table[0] == TRIGGER, 0, random_.integers(0, len(functions), count))
     table[4] = random_.integers(-(1 << 20), 1 << 45, count) >> random_.integers(0, 45, count)
     table[5] = random_.integers(0, 1 << 40, count) >> random_.integers(0, 40, count)
-    simple = Writer(functions, inlines, Fraction(hz))
-    quick = Writer(functions, inlines, Fraction(hz), fast=True)
-    assert quick.text(table) == simple.text(table)
+    for indent in (4, 1):
+        simple = Writer(functions, inlines, Fraction(hz), indent=indent)
+        quick = Writer(functions, inlines, Fraction(hz), fast=True, indent=indent)
+        assert quick.text(table) == simple.text(table)
 
 
 @needs_numba

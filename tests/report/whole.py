@@ -33,7 +33,6 @@ def trace_lines(
     timeline: Timeline,
     keep: Mask | None = None,
     span: tuple[int, int] | None = None,
-    margin: int = 0,
 ) -> Iterator[str]:
     """The lines of the trace, without line feeds.
 
@@ -43,8 +42,6 @@ def trace_lines(
         The calls that are shown, with the inline triggers in them; None: all.
     span
         The first and last event that are shown; None: all.
-    margin
-        The depth that stands at the left; no call that is shown is less deep.
     """
     calls, marks = timeline.calls, timeline.marks
     shown, closing = _shape(timeline)
@@ -52,6 +49,9 @@ def trace_lines(
     if keep is not None:
         shown &= keep
         marked = np.flatnonzero(kept_marks(timeline, keep))
+    depth, mark_depth = calls.depth, marks.depth
+    if keep is not None:
+        depth, mark_depth = _shown_around(timeline, shown, span)
     entered = np.flatnonzero(shown & ((calls.flags & ORPHAN) == 0))
     left = np.flatnonzero(shown & closing & ((calls.flags & OPEN) == 0))
     event = np.concatenate(
@@ -74,7 +74,7 @@ def trace_lines(
             _table(
                 entry_shape(calls.flags[entered], closing[entered]),
                 calls.entry[entered],
-                calls.depth[entered] - margin,
+                depth[entered],
                 calls.function[entered],
                 calls.net[entered],
                 calls.elapsed[entered],
@@ -82,7 +82,7 @@ def trace_lines(
             _table(
                 exit_shape(calls.flags[left]),
                 calls.exit[left],
-                calls.depth[left] - margin,
+                depth[left],
                 calls.function[left],
                 calls.part[left],
                 calls.exit[left] - _slice_start(timeline)[left],
@@ -90,7 +90,7 @@ def trace_lines(
             _table(
                 mark_shape(marks.kind[marked]),
                 marks.time[marked],
-                marks.depth[marked] - margin,
+                mark_depth[marked],
                 marks.name[marked],
                 marks.since[marked],
                 np.zeros(len(marked), np.int64),
@@ -101,6 +101,23 @@ def trace_lines(
     writer = Writer(timeline.functions, timeline.inlines, timeline.info.clock_hz)
     for start in range(0, len(order), _BLOCK):
         yield from writer.lines(table[:, order[start : start + _BLOCK]])
+
+
+def _shown_around(
+    timeline: Timeline, shown: Mask, span: tuple[int, int] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many calls with a line of their own are around each call, and around each mark."""
+    calls, marks = timeline.calls, timeline.marks
+    count: list[int] = []
+    for i, parent in enumerate(calls.parent.tolist()):
+        events = (int(calls.entry_event[i]), int(calls.exit_event[i]))
+        lined = bool(shown[i])
+        if span is not None:
+            lined &= any(span[0] <= event <= span[1] for event in events)
+        count.append(lined + (count[parent] if parent >= 0 else 0))
+    around = [count[parent] if parent >= 0 else 0 for parent in calls.parent.tolist()]
+    marked = [count[parent] if parent >= 0 else 0 for parent in marks.parent.tolist()]
+    return np.array(around, np.int64), np.array(marked, np.int64)
 
 
 def _table(*columns: NDArray[Any]) -> Table:
@@ -211,7 +228,7 @@ def worst_lines(lines: Timeline, name: str, many: int, by: str, keep: Mask | Non
         yield f"# {place + 1}: {safe_name(name)}, {total} us total, {net} us net"
         span = (int(lines.calls.entry_event[row]), int(lines.calls.exit_event[row]))
         within = inside(lines, row, keep)
-        yield from trace_lines(lines, within, span, int(lines.calls.depth[row]))
+        yield from trace_lines(lines, within, span)
     if not len(rows):
         yield f"{safe_name(name)}: no complete call"
 

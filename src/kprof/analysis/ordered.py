@@ -128,6 +128,11 @@ class Ordered:
         if part is not None:
             yield part
 
+    @property
+    def filters(self) -> bool:
+        """Some calls may not stay."""
+        return self._filters
+
     def whole(self, context: int) -> bool:
         """Do all calls of a context stay? Of one without calls, where all calls do."""
         return not self._filters or self._ahead.whole(context)

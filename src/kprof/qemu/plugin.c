@@ -136,11 +136,13 @@ static void look_at(struct qemu_plugin_insn *insn)
     int tag = -1;
 
     switch (machine) {
-    case M68K: /* tst.b of an absolute address, short or long */
+    case M68K: /* tst.b of an absolute address, short or long, or indexed by a register (task marks) */
         if (size == 4 && code[0] == 0x4A && code[1] == 0x38)
             tag = tag_of((uint32_t)(int16_t)(code[2] << 8 | code[3]));
         else if (size == 6 && code[0] == 0x4A && code[1] == 0x39)
             tag = tag_of((uint32_t)code[2] << 24 | code[3] << 16 | code[4] << 8 | code[5]);
+        else if (size >= 6 && code[0] == 0x4A && code[1] == 0x30 && code[2] & 1 && code[3] & 0x80)
+            qemu_plugin_register_vcpu_mem_cb(insn, on_read, NO_REGISTERS, READS_WRITES, NULL);
         if (tag >= 0)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_trigger, NO_REGISTERS,
                                                    (void *)(uintptr_t)tag);

@@ -36,7 +36,7 @@ def trace_text_parts(
 ) -> Iterator[str]:
     """The nested trace, or the part of it around a time."""
     stream, ordered, span = _ordered(capture, names, request, known)
-    yield from trace_text(stream, ordered, span, request.style)
+    yield from trace_text(stream, ordered, span, request.style, int(request.indent))
     yield from _left_out(stream, ordered.selection)
 
 
@@ -55,7 +55,7 @@ def worst_text_parts(
     from kprof.report.worst import worst_text
 
     stream, worst = _worst(capture, names, request, known)
-    yield from worst_text(stream, worst, request.subject[0], request.style)
+    yield from worst_text(stream, worst, request.subject[0], request.style, int(request.indent))
     yield from _left_out(stream, worst.selection)
 
 

@@ -120,6 +120,10 @@ _IRQ = Option(
 _SAVE = Option(
     "save", ("--save",), "FILE", "Also write the statistics to FILE (.json), for kprof merge."
 )
+_INDENT = Option(
+    "indent", ("--indent",), "", "Columns for each level of calls. [default: 4]",
+    choices=("1", "2", "3", "4", "8"),
+)  # fmt: skip
 _MARKS = Option(
     "marks", ("--marks",), "", "Mark long calls as ftrace does: + ! # * @ $.", kind="flag"
 )  # fmt: skip
@@ -170,6 +174,7 @@ _ALL = (
             Option("around", ("--around",), "TIME", "Only the events around TIME.", asks=True),
             Option("many", ("-n",), "N", "Events shown on each side of --around. [default: 5]",
                    kind="count", needs=("around",), why="-n is the context of --around"),
+            _INDENT,
             _MARKS,
         ),
         marked=True,
@@ -212,6 +217,7 @@ _ALL = (
             Option("many", ("-n",), "N", "Number of calls shown. [default: 5]", kind="count"),
             Option("by", ("--by",), "", "Rank calls by total or by net time. [default: total]",
                    choices=("total", "net")),
+            _INDENT,
             _MARKS,
         ),
         marked=True,

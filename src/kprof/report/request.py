@@ -26,6 +26,8 @@ class Request:
         The time that the trace is shown around.
     by
         What the worst calls have most of: ``total`` (elapsed) or ``net``.
+    indent
+        Columns for each level of calls in a trace, a number.
     slower
         A filter: calls that took longer than this time.
     only, without, callers, hide, depth, least, span, tasks, match
@@ -47,6 +49,7 @@ class Request:
     many: int = 5
     by: str = "total"
     around: str | None = None
+    indent: str = "4"
     slower: str | None = None
     form: str = "text"
     only: tuple[str, ...] = ()

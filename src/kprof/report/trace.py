@@ -36,6 +36,7 @@ from kprof.report.trace_text import (
     DEPTH,
     FIELDS,
     FIRST,
+    INDENT,
     NAME,
     SHAPE,
     TIME,
@@ -64,6 +65,7 @@ def trace_text(
     ordered: Ordered | None = None,
     span: tuple[int, int] | None = None,
     style: Style = PLAIN,
+    indent: int = INDENT,
 ) -> Iterator[str]:
     """The lines of the trace, each with its line feed, in large pieces.
 
@@ -73,9 +75,16 @@ def trace_text(
         The stream with a filter at work; None: all of it.
     span
         The first and last event that are shown; None: all.
+    indent
+        Columns for each level of calls.
     """
     writer = Writer(
-        stream.functions, stream.inlines, stream.info.clock_hz, fast=stream.compiled, style=style
+        stream.functions,
+        stream.inlines,
+        stream.info.clock_hz,
+        fast=stream.compiled,
+        style=style,
+        indent=indent,
     )
     for table in trace_tables(ordered or Ordered(stream), span):
         text = writer.text(table)
@@ -85,7 +94,7 @@ def trace_text(
 
 def trace_tables(ordered: Ordered, span: tuple[int, int] | None = None) -> Iterator[Table]:
     """The lines of the trace in tables, see `kprof.report.trace_text`."""
-    lines = Lines(span)
+    lines = Lines(span, counted=ordered.filters)
     for part in ordered:
         yield lines.of(part, part.keep, ordered.kept_marks(part))
 
@@ -97,18 +106,23 @@ class Lines:
     ----------
     span
         The first and last event that are shown; None: all.
-    margin
-        The depth that stands at the left; no call that is shown is less deep.
+    counted
+        The depth of a call is the number of calls around it that have a line themselves; else that
+        of its stack.
     """
 
-    def __init__(self, span: tuple[int, int] | None = None, margin: int = 0) -> None:
-        self._span, self._margin = span, margin
+    def __init__(self, span: tuple[int, int] | None = None, *, counted: bool = False) -> None:
+        self._span, self._counted = span, counted
+        self._around = Carried()
         self._exits = np.empty((FIELDS + 1, 0), np.int64)  # lines of exits in later parts
         self._switched = 0  # the time of the last switch
 
     def of(self, part: Part, keep: Mask, kept: Mask) -> Table:
         """The lines of a part, with these of its calls and of its marks."""
         marks = part.marks
+        if self._counted:
+            part = self._with_counted_depth(part, keep)
+            marks = part.marks
         switch = marks.kind != MARK_INLINE
         events, times = marks.leave[switch], marks.time[switch]
         entered, entries = self._entries(part, keep)
@@ -130,9 +144,31 @@ class Lines:
         if self._span is not None:
             first, last = self._span
             order = order[(event[order] >= first) & (event[order] <= last)]
-        table = np.concatenate([marked, exits[:FIELDS], entries], axis=1)[:, order]
-        table[DEPTH] -= self._margin
+        table: Table = np.concatenate([marked, exits[:FIELDS], entries], axis=1)[:, order]
         return table
+
+    def _with_counted_depth(self, part: Part, keep: Mask) -> Part:
+        """The part with the number of shown calls around each call and mark for its depth."""
+        calls, marks = part.calls, part.marks
+        shown = keep & ~part.hidden
+        if self._span is not None:
+            first, last = self._span
+            entered = (calls.entry >= first) & (calls.entry <= last)
+            shown &= entered | ((calls.leave >= first) & (calls.leave <= last))
+        # Of each call, itself included: first what was around the part, then by doubled steps.
+        count = shown.astype(np.int64)
+        inside = calls.parent >= part.first
+        count[~inside] += np.maximum(self._around.of(part, count, calls.parent[~inside]), 0)
+        above = np.where(inside, calls.parent - part.first, -1)
+        while len(going := np.flatnonzero(above >= 0)):
+            step = above[going]
+            count[going] += count[step]
+            above[going] = above[step]
+        around = np.maximum(self._around.of(part, count, marks.parent), 0)
+        self._around.carry(part, count)
+        calls, marks = Rows(calls.table.copy()), Rows(marks.table.copy())
+        calls.depth[:], marks.depth[:] = count - shown, around
+        return part._replace(calls=calls, marks=marks)
 
     def _entries(self, part: Part, keep: Mask) -> tuple[NDArray[np.int64], Table]:
         """The events of the entries, and their lines."""

@@ -1,7 +1,8 @@
 """The text of the trace's lines, one rule in two forms: `text_lines`, and `Writer`, which is fast.
 
 A block of lines is a table of int64, shape (6, lines): its rows are the fields below. ``depth`` is
-4 columns a level; beyond `MOST_INDENTS` levels the depth stands there as a number instead.
+4 columns a level, or as many as were asked for; beyond `MOST_INDENTS` levels the depth stands there
+as a number instead.
 
 ========  ==========================================================================================
 SHAPE     which line it is, see below; NOTHING makes none
@@ -44,7 +45,7 @@ TRIGGER = 8  # == name (1 us)
 SWITCHED_IN = 9
 SWITCHED_OUT = 10
 
-INDENT = "    "
+INDENT = 4
 MOST_INDENTS = 100
 _MILLI = [f"{n:03d}" for n in range(1000)]
 _WORDS = (
@@ -55,7 +56,7 @@ _WORDS = (
     _INTO, _BACK, _SPACE, _INLINE, _OPENING, _US, _COMMA, _TOTAL, _CLOSING, _OPEN, _UNWOUND,
     _IN, _OUT,
 ) = range(len(_WORDS))  # fmt: skip
-_LINE = 160 + 4 * MOST_INDENTS  # bytes of the longest line without its name
+_LINE = 160  # bytes of the longest line without its indent and its name
 
 
 def entry_shape(flags: NDArray[Any], closing: NDArray[Any]) -> Table:
@@ -82,7 +83,12 @@ def mark_shape(kind: NDArray[Any]) -> Table:
 
 
 def styled_lines(
-    table: Table, functions: Sequence[str], inlines: Sequence[str], units: Units, style: Style
+    table: Table,
+    functions: Sequence[str],
+    inlines: Sequence[str],
+    units: Units,
+    style: Style,
+    indent: int = INDENT,
 ) -> Iterator[str]:
     """The same lines as `text_lines` makes, drawn in a style."""
     stamp = stamper(units)
@@ -101,7 +107,8 @@ def styled_lines(
             switch = f"---- Context switch {'in' if shape == SWITCHED_IN else 'out'} ----"
             yield f"{style.mark(0)}{style.dim(stamp(time))} {style.event(switch)}"
             continue
-        head = f"{style.mark(longest)}{style.dim(stamp(time))} {INDENT * min(depth, MOST_INDENTS)}"
+        space = " " * (indent * min(depth, MOST_INDENTS))
+        head = f"{style.mark(longest)}{style.dim(stamp(time))} {space}"
         if depth > MOST_INDENTS:
             head = f"{head}[{depth}] "
         if shape == TRIGGER:
@@ -116,7 +123,11 @@ def styled_lines(
 
 
 def text_lines(
-    table: Table, functions: Sequence[str], inlines: Sequence[str], units: Units
+    table: Table,
+    functions: Sequence[str],
+    inlines: Sequence[str],
+    units: Units,
+    indent: int = INDENT,
 ) -> Iterator[str]:
     """The lines of a table, without line feeds; the rule in its simple form.
 
@@ -124,10 +135,12 @@ def text_lines(
     ----------
     functions, inlines
         Names that are safe to print.
+    indent
+        Columns a level.
     """
     stamp = stamper(units)
     text = str if units.whole else units.text
-    indents = [INDENT * level for level in range(MOST_INDENTS + 1)]
+    indents = [" " * (indent * level) for level in range(MOST_INDENTS + 1)]
     for shape, time, depth, name, first, total in table.T.tolist():
         if shape == NOTHING:
             continue
@@ -181,6 +194,8 @@ class Writer:
         By the compiled form of the rule, which gives the same text.
     style
         How the lines are drawn.
+    indent
+        Columns a level of calls.
     """
 
     def __init__(
@@ -191,8 +206,9 @@ class Writer:
         *,
         fast: bool = False,
         style: Style = PLAIN,
+        indent: int = INDENT,
     ) -> None:
-        self._style = style
+        self._style, self._indent = style, indent
         self._functions = [safe_name(entry.name) for entry in functions]
         self._inlines = [safe_name(entry.name) for entry in inlines]
         self._units = Units(clock_hz)
@@ -213,20 +229,20 @@ class Writer:
         """The lines, without line feeds."""
         names = (self._functions, self._inlines)
         if self._style.plain:
-            return text_lines(table, *names, self._units)
-        return styled_lines(table, *names, self._units, self._style)
+            return text_lines(table, *names, self._units, self._indent)
+        return styled_lines(table, *names, self._units, self._style, self._indent)
 
     def text(self, table: Table) -> str:
         """The lines, each with its line feed."""
         if self._fill is None:
             return "".join([line + "\n" for line in self.lines(table)])
-        wanted = table.shape[1] * (_LINE + self._longest)
+        wanted = table.shape[1] * (_LINE + self._indent * MOST_INDENTS + self._longest)
         if wanted > len(self._room):
             self._room = np.empty(wanted, np.uint8)
         names = (len(_WORDS), len(_WORDS) + len(self._functions))
         size = self._fill(
             np.ascontiguousarray(table), self._words, self._starts, names, self._scale,
-            self._units.whole, self._room,
+            self._units.whole, self._indent, self._room,
         )  # fmt: skip
         return self._room[:size].tobytes().decode()
 
@@ -236,7 +252,16 @@ class Writer:
         return scale.numerator * scale.denominator < 1 << 62 and scale < 1 << 20
 
 
-def fill(table: Any, words: Any, starts: Any, names: Any, scale: Any, whole: bool, out: Any) -> int:
+def fill(
+    table: Any,
+    words: Any,
+    starts: Any,
+    names: Any,
+    scale: Any,
+    whole: bool,
+    indent: int,
+    out: Any,
+) -> int:
     """Write the lines of a table into `out` as UTF-8; how many bytes they are.
 
     Parameters
@@ -276,7 +301,7 @@ def fill(table: Any, words: Any, starts: Any, names: Any, scale: Any, whole: boo
             at += 1
             continue
         depth = table[DEPTH, i]
-        for _ in range(4 * min(depth, MOST_INDENTS)):
+        for _ in range(indent * min(depth, MOST_INDENTS)):
             out[at] = 32
             at += 1
         if depth > MOST_INDENTS:

@@ -14,7 +14,7 @@ from kprof.analysis.stream import Stream
 from kprof.report.lazy_json import Spool, text_file
 from kprof.report.style import PLAIN, Style
 from kprof.report.trace import Lines, Objects, task_names
-from kprof.report.trace_text import Writer
+from kprof.report.trace_text import INDENT, Writer
 from kprof.report.units import Units, safe_name
 
 _IN_MEMORY = 1 << 18  # characters of a call's trace from which it goes to a file
@@ -23,11 +23,22 @@ _PIECE = 1 << 20
 Mask = NDArray[np.bool_]
 
 
-def worst_text(stream: Stream, worst: WorstCalls, name: str, style: Style = PLAIN) -> Iterator[str]:
+def worst_text(
+    stream: Stream,
+    worst: WorstCalls,
+    name: str,
+    style: Style = PLAIN,
+    indent: int = INDENT,
+) -> Iterator[str]:
     """The trace of each of the worst calls, the worst first, below a line of its figures."""
     units, rows = Units(stream.info.clock_hz), worst.rows
     writer = Writer(
-        stream.functions, stream.inlines, stream.info.clock_hz, fast=stream.compiled, style=style
+        stream.functions,
+        stream.inlines,
+        stream.info.clock_hz,
+        fast=stream.compiled,
+        style=style,
+        indent=indent,
     )
     files = [text_file(_IN_MEMORY) for _ in rows.call]
     lines: dict[int, Lines] = {}
@@ -37,7 +48,7 @@ def worst_text(stream: Stream, worst: WorstCalls, name: str, style: Style = PLAI
             here = int(rows.call[k]) - part.first
             if k not in lines and 0 <= here < len(part.keep):
                 span = (int(rows.entry[k]), int(rows.leave[k]))
-                lines[k] = Lines(span, int(part.calls.depth[here]))
+                lines[k] = Lines(span, counted=True)
             kept = marks[k].of(part, keep)
             if k in lines:
                 files[k].write(writer.text(lines[k].of(part, keep, kept)))
