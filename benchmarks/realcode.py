@@ -22,10 +22,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks._bytecode import compile_as_installed
-from benchmarks.instrument import installed, server_seconds, start_server
 from tests.realcode import projects
 from tests.realcode.projects import Unit
+
+from benchmarks._bytecode import compile_as_installed
+from benchmarks.instrument import installed, server_seconds, start_server
 
 DEFAULT = ("zlib", "lua", "cjson", "sqlite", "busybox", "lwip", "newlib", "linux", "u-boot")
 LIMIT = 1.00
