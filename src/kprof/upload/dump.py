@@ -131,11 +131,9 @@ class Dumper:
                 held = memory.held
                 yield from self._pass(memory)
                 if not memory.missing():
-                    # A sum of 8 bits misses one damaged line in 256; and of a dump that is typed as
-                    # a whole nothing else shows that a run began meanwhile.
                     doubtful = self._parser.bad or memory.conflicts
-                    if again and (doubtful or not (options.ask or whole)):
-                        break
+                    if doubtful and again:
+                        break  # a sum of 8 bits misses one damaged line in 256
                     if memory.conflicts:
                         memory.clear()
                         raise VerifyError(
