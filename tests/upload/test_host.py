@@ -111,7 +111,7 @@ def test_an_agent_left_at_another_rate_is_found() -> None:
 
 
 def test_another_base_rate_is_nonsense() -> None:
-    with pytest.raises(NoAnswerError, match=r"answers nonsense: .*--base sets it"):
+    with pytest.raises(NoAnswerError, match=r"answers nonsense: .*--start-baud sets it"):
         _upload(
             SimLine(Agent(RAM, flags=FULL), baud=9600, faults=Faults(chatter=1.0, resets=(0.1,)))
         )

@@ -100,7 +100,9 @@ def test_a_board_with_another_run_is_refused(name: str, tmp_path: Path) -> None:
     out, part = tmp_path / "a.bin", tmp_path / "a.bin.part"
     options = _begin(out, name)
     kept, listed = part.read_bytes(), (tmp_path / "a.bin.part.json").read_text()
-    with pytest.raises(KeptDiffersError, match=r"not what the board has now.*-f begins") as raised:
+    with pytest.raises(
+        KeptDiffersError, match=r"not what the board has now.*--force begins"
+    ) as raised:
         fetch_memory_over(SimLine(CASES[name][1](OTHER)), out, options)  # type: ignore[arg-type]
     assert raised.value.exit_code == 6
     assert not out.exists()
@@ -224,7 +226,7 @@ def test_a_part_of_something_else_is_not_replaced(tmp_path: Path, other: dict[st
     kept, listed = part.read_bytes(), (tmp_path / "a.bin.part.json").read_text()
     changed = dataclasses.replace(options, **other)  # type: ignore[arg-type]
     line = SimLine(None)
-    said = r"a\.bin\.part: --resume cannot go on with it: what was kept is of another board.*-f be"
+    said = r"a\.bin\.part: --resume cannot go on with it: .* is of another board.*--force be"
     with pytest.raises(UsageError, match=said):
         fetch_memory_over(line, out, changed)
     with pytest.raises(UsageError, match=said):
@@ -243,7 +245,9 @@ def test_an_image_that_was_kept_is_not_replaced(tmp_path: Path) -> None:
     kept = part.read_bytes()
     options, board = CASES["srec"]
     options = dataclasses.replace(options, resume=True)
-    with pytest.raises(UsageError, match=r"nothing usable was kept of an earlier.*-f begins anew"):
+    with pytest.raises(
+        UsageError, match=r"nothing usable was kept of an earlier.*--force begins anew"
+    ):
         fetch_memory_over(SimLine(board(RAM)), out, options)  # type: ignore[arg-type]
     assert part.read_bytes() == kept
     both = dataclasses.replace(options, force=True)
