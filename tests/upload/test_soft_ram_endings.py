@@ -58,7 +58,6 @@ def _ended(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # nohup ignores it
     ) as process:
         try:
             assert process.stdout is not None

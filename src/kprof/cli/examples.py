@@ -12,6 +12,7 @@ EXAMPLES = {
     "minikernel": "the example kernel of the simulated board, with ready-built images",
     "lwip": "the network stack lwIP on the simulated board (fetches lwIP)",
     "analyser": "a logic analyser's recording of the EPROM socket",
+    "ci": "measuring in CI: a script, and files for GitHub, GitLab and Jenkins",
     "notebook": "a Jupyter notebook that compares two kernels",
 }
 

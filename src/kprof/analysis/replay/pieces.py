@@ -38,7 +38,7 @@ from kprof.analysis.replay.tally import ELAPSED, LEAST, MOST, Found, Tally
 from kprof.capture.model import Capture
 
 Column = NDArray[np.int64]
-PIECE = 1 << 22  # events
+PIECE = 1 << 21  # events
 _MOST_EXITS = 256  # of calls that began further left
 
 
