@@ -15,12 +15,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("machine68k", reason="the extra 'board' is not installed")
 
 from kprof.analysis import Summary, summarise, timeline
 from kprof.analysis.interrupts import interrupts
+from kprof.analysis.stream import Stream
 from kprof.analysis.summary import FunctionFigures
 from kprof.board import minikernel
 from kprof.board.elf import load_kernel
@@ -122,18 +124,22 @@ def test_call_counts_equal_those_of_the_kernel(run: Run) -> None:
 
 
 def test_the_latency_of_the_clock_interrupt(run: Run) -> None:
-    lines = timeline(run.capture, run.names)
-    clock = [entry.name for entry in lines.functions].index("clock")
-    beat = interrupts(lines, [clock])[0].beat
+    clock = run.names.get("clock")
+    assert clock is not None
+    found = interrupts(Stream(run.capture, run.names), ("clock",)).each[0]
+    beat = found.beat
     assert beat is not None
     assert beat.period == pytest.approx(10_000 * (1 + DEFAULT_PPM / 1e6), abs=0.02)
     # The timer asks every 10 ms of the board's time: what an entry is behind that is its latency.
-    tag = lines.functions[clock].entry_tag
-    behind = [event.clock % (HZ // 100) for event in run.events if event.tag == tag]
-    assert len(behind) == len(beat.late) > 100
-    for late, truth in zip(beat.late.tolist(), behind, strict=True):
+    behind = [event.clock % (HZ // 100) for event in run.events if event.tag == clock.value]
+    lines = timeline(run.capture, run.names)
+    number = [entry.name for entry in lines.functions].index("clock")
+    entries = lines.calls.entry[lines.calls.function == number]
+    each = np.concatenate(list(beat.late(lambda: iter([entries]))))
+    assert len(behind) == len(each) == found.late.count > 100
+    for late, truth in zip(each.tolist(), behind, strict=True):
         assert late == pytest.approx((truth - min(behind)) / run.clocks_a_us, abs=1.5)
-    assert beat.late.max() > 0
+    assert found.late.most == each.max() > 0
 
 
 def test_net_times_equal_the_clocks_of_the_emulator(run: Run) -> None:

@@ -59,7 +59,7 @@ def test_a_raw_image_holds_the_ram_past_the_valid_records(tmp_path: Path) -> Non
     ("data", "said"),
     [
         (b"", "is empty"),
-        (b"abcd", "its 4 bytes are no capture file"),
+        (b"abcd", "its 4 bytes are neither a capture file nor a raw image"),
         (b"x" * 81_921, "81921 bytes"),
     ],
 )

@@ -186,16 +186,18 @@ def test_the_old_file_or_the_complete_new_one(tmp_path: Path, function: str) -> 
 def test_a_full_disk_keeps_what_arrived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    out, pwrite = tmp_path / "dump.bin", os.pwrite
+    out, write = tmp_path / "dump.bin", os.write
     written: list[bytes] = []
 
-    def filling(descriptor: int, data: bytes, offset: int) -> int:
-        if len(written) == after:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written.append(data)
-        return pwrite(descriptor, data, offset)
+    def filling(descriptor: int, data: bytes) -> int:
+        part = out.with_name("dump.bin.part")
+        if part.exists() and os.path.samestat(os.fstat(descriptor), part.stat()):
+            if len(written) == after:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written.append(data)
+        return write(descriptor, data)
 
-    monkeypatch.setattr(os, "pwrite", filling)
+    monkeypatch.setattr(os, "write", filling)
     with pytest.raises(TransferError) as raised:
         fetch_over(SimLine(Agent(RAM, max_records=64)), out)
     assert raised.value.exit_code == 5
