@@ -124,7 +124,8 @@ from kprof.analysis import summarise
 dump, names, fast = sys.argv[1], read_names(sys.argv[2]), sys.argv[3] == "fast"
 capture = open_capture(dump, valid="all", verify=False)
 if fast:
-    summarise(capture.from_events([0, 1], [2, 3]), names, fast=True)
+    few = capture.records[:5_000_000]  # so many that all of the compiled code is loaded
+    summarise(type(capture)(capture.info, few), names, fast=True)
 wall, cpu = time.perf_counter(), time.process_time()
 summary = summarise(capture, names, fast=fast)
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

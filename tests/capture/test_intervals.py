@@ -45,8 +45,8 @@ def test_the_span_is_the_same_for_every_front(
         assert summarise(opened, NAMES, fast=fast).ledger.elapsed == span
     wide = np.concatenate(list(records_in_layout(opened, 3)))
     if not unwrapped:
-        assert int(wide[-1] >> 16) - int(wide[0] >> 16) == span
-        assert int(wide[0] >> 16) == ticks[0]
+        assert (int(wide[-1]) >> 16) - (int(wide[0]) >> 16) == span
+        assert int(wide[0]) >> 16 == ticks[0]
     for command, field in (("info --format json", "span_us"), ("report", "elapsed_us")):
         arguments = [*command.split(), str(tmp_path / "d.kpd")]
         if command == "report":

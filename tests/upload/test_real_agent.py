@@ -53,7 +53,11 @@ def _deep_ram() -> bytes:
     return b"".join((7 * at << 16 | tag).to_bytes(5, "big") for at, tag in enumerate(whole))
 
 
-@pytest.mark.parametrize("ram", [run_ram(16384), random_ram(16384), run_ram(1), _deep_ram()])
+@pytest.mark.parametrize(
+    "ram",
+    [run_ram(16384), random_ram(16384), run_ram(1), _deep_ram()],
+    ids=["run", "random", "one", "deep"],
+)
 @pytest.mark.parametrize("options", [HostOptions(), HostOptions(delta=False, verify=True)])
 def test_the_file_is_the_ram(
     program: Path, tmp_path: Path, ram: bytes, options: HostOptions
